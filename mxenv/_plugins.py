@@ -1,0 +1,21 @@
+"""Plug-ins: which files lie in an edge's folder, and the record that each holds."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from functools import cache
+from typing import Any
+
+
+@cache
+def names(edge: str) -> tuple[str, ...]:
+    """Return the names of the plug-ins of ``edge`` (``transports``), importing none of them."""
+    package = importlib.import_module(f"mxenv.{edge}")
+    return tuple(sorted(m.name for m in pkgutil.iter_modules(package.__path__) if m.name[0] != "_"))
+
+
+def load(edge: str, name: str) -> Any:  # noqa: ANN401 - the edge's own package gives the type
+    """Return the record of plug-in ``name``: the constant named like the edge, in the singular."""
+    module = importlib.import_module(f"mxenv.{edge}.{name}")
+    return getattr(module, edge.removesuffix("s").upper())

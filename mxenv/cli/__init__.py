@@ -1,0 +1,7 @@
+"""mxenv command line."""
+
+from __future__ import annotations
+
+
+def main() -> None:
+    """Run."""

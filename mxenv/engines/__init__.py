@@ -1,0 +1,1 @@
+"""Ways to make an image from a lock: one file each, as ``ENGINE``."""

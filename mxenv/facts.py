@@ -1,0 +1,133 @@
+"""What was learned about one node, and how well."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from datetime import datetime
+
+Value = str | int | float | tuple[str | int | float, ...]
+"""What a fact may hold; versions are strings, exactly as they were read."""
+
+
+class View(StrEnum):
+    """Whose fact it is: in a container the driver is the host's, the SDK is the image's."""
+
+    HOST = "host"
+    CONTAINER = "container"
+    IMAGE = "image"
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """A value that was read."""
+
+    value: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """It was looked for where it would be, and it is not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """It could not be read; whether it is there is unknown."""
+
+    reason: str
+    passing: bool = False
+    """True if the next attempt may well succeed (a time limit): nothing to hold against a node."""
+
+
+Reading = Observed | Absent | Unreadable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FactKey:
+    """One thing that can be known about a node; a probe declares it before it reads it."""
+
+    name: str
+    meaning: str
+    instance: str = ""
+    """What tells the facts of one key apart: part names joined by ``/``, as ``bdf/unit``.
+
+    Only the first part may itself hold a ``/`` (a path). A part that begins with ``@`` is an
+    address, which differs between two nodes that are otherwise equal.
+    """
+    unit: str = ""
+    view: View | None = None
+    """`HOST` if it speaks of the host wherever it is read; `None`: of the place that was asked."""
+    volatile: bool = False
+    """True if it changes while nothing is changed (heat, load, time): never in a fingerprint."""
+    node_only: bool = False
+    """True if two equal nodes may differ in it (a count, a host name): not in the stack digest."""
+
+    def parts(self, instance: str) -> tuple[str, ...]:
+        """Return the parts of ``instance``, in the order that the key declares."""
+        if not self.instance:
+            return ()
+        return tuple(instance.rsplit("/", self.instance.count("/")))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fact:
+    """One reading of one key on one node."""
+
+    key: str
+    instance: str = ""
+    reading: Reading
+    source: str
+    """What was asked: ``mx-smi -j``, ``/opt/maca/Version.txt``."""
+    view: View = View.HOST
+
+    @property
+    def label(self) -> str:
+        """Return ``key`` or ``key[instance]``."""
+        return f"{self.key}[{self.instance}]" if self.instance else self.key
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """Everything that was learned about one node at one time."""
+
+    node: str
+    view: View
+    taken_at: datetime
+    facts: tuple[Fact, ...]
+    _index: dict[str, tuple[Fact, ...]] = field(init=False, repr=False, compare=False, hash=False)
+
+    def __post_init__(self) -> None:
+        """Sort the facts, so that equal knowledge is an equal value."""
+        ordered = tuple(sorted(self.facts, key=lambda f: (f.key, f.instance, f.source)))
+        object.__setattr__(self, "facts", ordered)
+        index: dict[str, list[Fact]] = {}
+        for fact in ordered:
+            index.setdefault(fact.key, []).append(fact)
+        object.__setattr__(self, "_index", {key: tuple(facts) for key, facts in index.items()})
+
+    def of(self, key: str) -> tuple[Fact, ...]:
+        """Return every fact of ``key``, one or more an instance."""
+        return self._index.get(key, ())
+
+    def reading(self, key: str, instance: str = "") -> Reading:
+        """Return what is known of one fact; a key that nobody asked for is not known.
+
+        Several sources may have been asked: one that read it counts, then one that could not.
+        """
+        readings = [fact.reading for fact in self.of(key) if fact.instance == instance]
+        for kind in (Observed, Unreadable, Absent):
+            for reading in readings:
+                if isinstance(reading, kind):
+                    return reading
+        return Unreadable("not asked")
+
+
+def observed(facts: Iterable[Fact]) -> Iterator[tuple[Fact, Value]]:
+    """Yield the facts that were read, with their values."""
+    for fact in facts:
+        if isinstance(fact.reading, Observed):
+            yield fact, fact.reading.value

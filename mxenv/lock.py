@@ -1,0 +1,123 @@
+"""Which bytes an image is made of, and what was relied upon: ``pylock.<name>.toml``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mxenv.image import AddedFile
+    from mxenv.verdict import Waiver
+
+SCHEMA = "mxenv.lock/1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wheel:
+    """One wheel, by file name and hash; where it comes from is configuration."""
+
+    name: str
+    """The file name."""
+    sha256: str
+    size: int = 0
+    """Bytes; 0 if the index did not say."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Package:
+    """One distribution that is added to the base."""
+
+    name: str
+    """Normalised (PEP 503)."""
+    version: str
+    wheel: Wheel
+    requires_python: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Base:
+    """The image that everything is added to, by digest."""
+
+    reference: str
+    """As the image description has it; ``scratch`` has no digest."""
+    digest: str = ""
+    """``sha256:…`` of the manifest for the platform (never of an index)."""
+    snapshot: str = ""
+    """The stack digest of what was found inside."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """Where in the image wheels are installed, and what runs them."""
+
+    platform: str
+    """``linux/amd64`` or ``linux/arm64``."""
+    python: str
+    """``3.11``."""
+    prefix: str
+    """The environment's prefix, ``/usr`` or ``/opt/conda``."""
+    interpreter: str
+    """Absolute; goes into the first line of scripts."""
+    purelib: str
+    platlib: str
+    scripts: str
+    data: str
+    libc: str = ""
+    """``2.36``: the glibc that wheels may ask for; empty on ``scratch``: none checked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Provided:
+    """One thing that the base brings: never replaced, never listed for installation."""
+
+    name: str
+    version: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Relied:
+    """What was known when the lock was made."""
+
+    matrix: str
+    """The digest of the matrix."""
+    rows: tuple[str, ...]
+    """The rows that the verdict rests on."""
+    outcome: str
+    """The word of an `Outcome`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Built:
+    """The image that the lock stands for, written after it was first built."""
+
+    config: str
+    """``sha256:…`` of the image configuration: the same on every machine, always."""
+    manifest: str
+    layers: tuple[str, ...]
+    """The diff ids (uncompressed digests) of the layers that were added, in order."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lock:
+    """A whole lockfile."""
+
+    name: str
+    inputs: str
+    """The digest of the image description that this was made from; another one is stale."""
+    accelerator: str
+    base: Base
+    target: Target
+    packages: tuple[Package, ...]
+    provided: tuple[Provided, ...] = ()
+    """Python distributions of the base's environment, sorted by name."""
+    facts: tuple[tuple[str, str], ...] = ()
+    """What else of the base matters, as ``("metax.sdk", "3.5.3.20")``."""
+    variables: tuple[tuple[str, str], ...] = ()
+    files: tuple[tuple[AddedFile, str], ...] = ()
+    """Each with the SHA-256 of its content."""
+    models: tuple[str, ...] = ()
+    system: tuple[str, ...] = ()
+    host: tuple[str, ...] = ()
+    relied: Relied | None = None
+    waivers: tuple[Waiver, ...] = ()
+    built: Built | None = None

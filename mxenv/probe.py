@@ -1,0 +1,92 @@
+"""How a probe declares what it asks, and how answers become a snapshot."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol
+
+from mxenv.facts import Absent, Fact, FactKey, Observed, Snapshot, Unreadable, View
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from datetime import datetime
+
+    from mxenv.question import Answers, Question
+
+
+class Host(Protocol):
+    """A node as something that answers.
+
+    A question that fails is an answer; a node that cannot be asked raises `HostUnreachable`.
+    """
+
+    @property
+    def name(self) -> str:
+        """The node's name, as the snapshot will have it."""
+
+    @property
+    def view(self) -> View:
+        """What is being looked at; a node turns out to be a container by its answers."""
+
+    def gather(self, questions: Iterable[Question]) -> Answers:
+        """Answer every question, all at once."""
+
+
+def _no_more(answers: Answers) -> Iterable[Question]:  # noqa: ARG001 - the signature is the protocol
+    return ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Probe:
+    """Questions, and the function that understands their answers; it never touches a node."""
+
+    keys: tuple[FactKey, ...]
+    questions: tuple[Question, ...]
+    read: Callable[[Answers], Iterable[Fact]]
+    more: Callable[[Answers], Iterable[Question]] = _no_more
+    """The second round: what to ask now that the first answers are in."""
+
+
+def read_all(probes: Iterable[Probe], answers: Answers) -> Iterator[Fact]:
+    """Yield the facts of every probe; one that fails leaves unreadable facts, never a gap."""
+    for probe in probes:
+        try:
+            facts = tuple(probe.read(answers))
+        except Exception as error:  # noqa: BLE001 - rubbish from a node costs its own facts only
+            reason = f"its answer was not understood ({type(error).__name__}: {error})"
+            facts = ()
+        else:
+            reason = "the probe did not report it"
+        told = {fact.key for fact in facts}
+        yield from facts
+        for key in probe.keys:
+            if key.name not in told:
+                yield Fact(key=key.name, reading=Unreadable(reason), source="mxenv")
+
+
+def snapshot(
+    probes: Iterable[Probe], answers: Answers, *, node: str, view: View, taken_at: datetime
+) -> Snapshot:
+    """Read every answer into a snapshot of ``node``.
+
+    A host that turns out to run in a container is viewed as one; facts of the host that an
+    image cannot hold are unreadable there, whatever the probe made of their absence.
+    """
+    probes = tuple(probes)
+    keys = {key.name: key for probe in probes for key in probe.keys}
+    facts = tuple(read_all(probes, answers))
+    if view is View.HOST and any(
+        fact.key == "container.runtime" and isinstance(fact.reading, Observed) for fact in facts
+    ):
+        view = View.CONTAINER
+    placed = tuple(_placed(fact, keys[fact.key], view) for fact in facts)
+    return Snapshot(node=node, view=view, taken_at=taken_at, facts=placed)
+
+
+def _placed(fact: Fact, key: FactKey, view: View) -> Fact:
+    if key.view is None:
+        return replace(fact, view=view)
+    if view is View.IMAGE and isinstance(fact.reading, Absent):
+        # Looking for a driver in an image and finding none says nothing about any node.
+        fact = replace(fact, reading=Unreadable("an image does not hold it; ask a node"))
+    return replace(fact, view=key.view)

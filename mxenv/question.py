@@ -1,0 +1,167 @@
+"""What a probe may ask of a node, and what comes back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Generic, TypeVar, overload
+
+from mxenv.facts import Absent, Unreadable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+NOT_FOUND = 127
+"""What a POSIX shell exits with when there is no such command."""
+TIMED_OUT = 124
+"""What ``timeout(1)`` exits with when the time limit was reached."""
+
+T = TypeVar("T")
+
+
+class Part(StrEnum):
+    """How much of a file is wanted; big files are never carried whole."""
+
+    WHOLE = "whole"
+    HEAD = "head"
+    DIGEST = "digest"
+    ELF = "elf"
+
+
+@dataclass(frozen=True, slots=True)
+class Found(Generic[T]):
+    """What was asked for is there, and this is it."""
+
+    value: T
+
+
+Answer = Found[T] | Absent | Unreadable
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """A command that ran to its end, or to its time limit; a failing command is an answer."""
+
+    returncode: int
+    stdout: str = ""
+    stderr: str = ""
+
+    @property
+    def missing(self) -> bool:
+        """True if there is no such command."""
+        return self.returncode == NOT_FOUND
+
+    @property
+    def timed_out(self) -> bool:
+        """True if the time limit ended it."""
+        return self.returncode == TIMED_OUT
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """The content of a file: text (``WHOLE``, ``HEAD``), or its SHA-256 (``DIGEST``).
+
+    ``limit`` is in bytes; of a larger file ``HEAD`` gives the first ``limit`` bytes, and
+    ``WHOLE`` is unreadable.
+    """
+
+    path: str
+    part: Part = Part.WHOLE
+    limit: int = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Glob:
+    """Every path that matches a pattern, each with the part of it that is wanted.
+
+    ``*`` matches within one path segment, ``**`` is not known. With ``part=None`` only the
+    paths are wanted.
+    """
+
+    pattern: str
+    part: Part | None = None
+    limit: int = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """Where a symbolic link leads in the end (its real path inside the node)."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stat:
+    """What kind of file lies there."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """An argv to run; only those on a read-only allow-list are ever run."""
+
+    argv: tuple[str, ...]
+    seconds: float = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Env:
+    """The value of an environment variable."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """How many bytes are free on the file system that holds a path."""
+
+    path: str
+
+
+Question = File | Glob | Link | Stat | Command | Env | Space
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """What ``stat(2)`` says of a path."""
+
+    kind: str
+    """``file``, ``directory``, ``link``, ``char``, ``block``, ``fifo`` or ``socket``."""
+    size: int = 0
+    mode: int = 0
+    """The permission bits."""
+
+
+Matches = tuple[tuple[str, Answer[str]], ...]
+"""The paths that a `Glob` matched, sorted, each with its content (empty if only paths)."""
+Given = Answer[str] | Answer[Matches] | Answer[Status] | Answer[int] | Completed
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What came back for every question that was asked."""
+
+    given: Mapping[Question, Given] = field(default_factory=dict)
+
+    @overload
+    def __getitem__(self, question: Command) -> Completed | Unreadable: ...
+    @overload
+    def __getitem__(self, question: Glob) -> Answer[Matches]: ...
+    @overload
+    def __getitem__(self, question: Stat) -> Answer[Status]: ...
+    @overload
+    def __getitem__(self, question: Space) -> Answer[int]: ...
+    @overload
+    def __getitem__(self, question: File | Link | Env) -> Answer[str]: ...
+    def __getitem__(self, question: Question) -> Given:
+        """Return the answer to ``question``; one that was never asked is unreadable."""
+        return self.given.get(question, Unreadable("not asked"))
+
+    def __iter__(self) -> Iterator[Question]:
+        """Yield every question that has an answer."""
+        return iter(self.given)
+
+    def __or__(self, other: Answers) -> Answers:
+        """Return the answers of both; where both know, ``other`` counts."""
+        return Answers({**self.given, **other.given})

@@ -1,0 +1,1 @@
+"""Ways to turn requirements into exact wheels: one file each, as ``RESOLVER``."""

@@ -1,0 +1,1 @@
+"""Places where images lie: registries, OCI layouts. Read and written by digest, always verified."""

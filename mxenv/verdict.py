@@ -1,0 +1,84 @@
+"""How good the news is: outcomes, the findings behind them, and a verdict over all of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from datetime import date
+
+
+class Outcome(IntEnum):
+    """Ordered so that ``min`` is "and"."""
+
+    INCOMPATIBLE = 0
+    UNKNOWN = 1
+    COMPATIBLE = 2
+
+    @property
+    def word(self) -> str:
+        """Return the lower-case name, as files and reports have it."""
+        return self.name.lower()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """Who says so, where, when, and how it is known."""
+
+    link: str
+    who: str
+    when: str = ""
+    """ISO date, or a revision of the source, or empty if the source has none."""
+    grade: str
+    """``vendor``, ``partner``, ``os-vendor``, ``third-party``, ``observed`` or ``site``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiver:
+    """A finding that somebody answers for, until a day."""
+
+    code: str
+    subject: str = ""
+    """What the waived finding must be about; empty: any subject."""
+    reason: str
+    owner: str
+    expires: date
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing that was checked, and what came of it."""
+
+    code: str
+    """Stable, as ``MX101``; `mxenv explain` knows each."""
+    outcome: Outcome
+    subject: str
+    """What it is about: a component or a fact's label."""
+    found: str
+    """What is there, with its source and view."""
+    expected: str = ""
+    because: tuple[Evidence, ...] = ()
+    remedy: str = ""
+    """What to do, a command where one exists."""
+    row: str = ""
+    """The matrix row, as ``metax.toml:rule:wheel-same-maca``."""
+    waiver: Waiver | None = None
+    """Set if the finding stands but does not count."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """Everything that was checked about one thing."""
+
+    subject: str
+    """The node, image or lock that was judged."""
+    findings: tuple[Finding, ...]
+    matrix: str = ""
+    """The digest of the matrix that was used, if any."""
+
+    @property
+    def outcome(self) -> Outcome:
+        """The worst finding; having checked nothing is not compatibility."""
+        return min((f.outcome for f in self.findings if f.waiver is None), default=Outcome.UNKNOWN)
