@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from mxenv.facts import Absent, Fact, FactKey, Observed, Reading, Unreadable, View
+from mxenv.probe import Probe, snapshot
+from mxenv.question import Answers, File, Found
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mxenv.facts import Snapshot
+
+NOW = datetime(2026, 1, 7, tzinfo=UTC)
+QUESTION = File("/a")
+
+
+def probe_of(key: FactKey, reading: Reading | None) -> Probe:
+    def read(answers: Answers) -> Iterator[Fact]:
+        del answers
+        if reading is not None:
+            yield Fact(key=key.name, reading=reading, source="/a")
+
+    return Probe(keys=(key,), questions=(QUESTION,), read=read)
+
+
+def taken(*probes: Probe, view: View = View.HOST) -> Snapshot:
+    return snapshot(probes, Answers({QUESTION: Found("1")}), node="n", view=view, taken_at=NOW)
+
+
+HERE = FactKey(name="metax.sdk", meaning="")
+HOST = FactKey(name="metax.kmd", meaning="", view=View.HOST)
+RUNTIME = FactKey(name="container.runtime", meaning="")
+
+
+def test_a_probe_that_fails_leaves_unreadable_facts_and_costs_no_others() -> None:
+    def read(answers: Answers) -> Iterator[Fact]:
+        raise ValueError(str(answers[QUESTION]))
+
+    broken = Probe(keys=(HERE,), questions=(), read=read)
+    found = taken(broken, probe_of(HOST, Observed("3.8.30")))
+    reading = found.reading("metax.sdk")
+    assert isinstance(reading, Unreadable)
+    assert "ValueError" in reading.reason
+    assert found.reading("metax.kmd") == Observed("3.8.30")
+
+
+def test_a_key_that_a_probe_declares_and_does_not_report_is_unreadable() -> None:
+    assert taken(probe_of(HERE, None)).reading("metax.sdk") == Unreadable(
+        "the probe did not report it"
+    )
+
+
+def test_a_host_that_runs_in_a_container_is_viewed_as_one() -> None:
+    found = taken(probe_of(RUNTIME, Observed("docker")), probe_of(HERE, Observed("3.0.0.8")))
+    assert found.view is View.CONTAINER
+    assert {fact.view for fact in found.of("metax.sdk")} == {View.CONTAINER}
+
+
+def test_the_driver_is_the_hosts_wherever_it_is_read() -> None:
+    found = taken(probe_of(RUNTIME, Observed("docker")), probe_of(HOST, Observed("3.8.30")))
+    assert {fact.view for fact in found.of("metax.kmd")} == {View.HOST}
+
+
+def test_a_host_without_signs_of_a_container_is_a_host() -> None:
+    found = taken(probe_of(RUNTIME, Absent()), probe_of(HERE, Absent()))
+    assert found.view is View.HOST
+    assert found.reading("metax.sdk") == Absent()
+
+
+def test_an_image_without_a_driver_says_nothing_about_a_nodes_driver() -> None:
+    found = taken(probe_of(HOST, Absent()), probe_of(HERE, Absent()), view=View.IMAGE)
+    assert isinstance(found.reading("metax.kmd"), Unreadable)
+    assert found.reading("metax.sdk") == Absent()
+
+
+def test_a_probe_asks_no_second_round_unless_it_says_so() -> None:
+    assert tuple(probe_of(HERE, None).more(Answers())) == ()

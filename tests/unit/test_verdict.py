@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+
+from mxenv.verdict import Finding, Outcome, Verdict, Waiver
+
+WAIVER = Waiver(code="MX101", reason="known", owner="ops", expires=date(2027, 1, 1))
+
+
+def finding(outcome: Outcome, waiver: Waiver | None = None) -> Finding:
+    return Finding(code="MX101", outcome=outcome, subject="s", found="f", waiver=waiver)
+
+
+def test_having_checked_nothing_is_not_compatibility() -> None:
+    assert Verdict(subject="n", findings=()).outcome is Outcome.UNKNOWN
+
+
+@pytest.mark.parametrize("worst", list(Outcome))
+def test_a_verdict_is_as_good_as_its_worst_finding(worst: Outcome) -> None:
+    findings = (finding(Outcome.COMPATIBLE), finding(worst))
+    assert Verdict(subject="n", findings=findings).outcome is worst
+
+
+def test_a_waived_finding_stands_but_does_not_count() -> None:
+    findings = (finding(Outcome.COMPATIBLE), finding(Outcome.INCOMPATIBLE, WAIVER))
+    assert Verdict(subject="n", findings=findings).outcome is Outcome.COMPATIBLE
+
+
+def test_only_waived_findings_are_not_compatibility() -> None:
+    findings = (finding(Outcome.INCOMPATIBLE, WAIVER),)
+    assert Verdict(subject="n", findings=findings).outcome is Outcome.UNKNOWN
+
+
+def test_files_and_reports_have_outcomes_in_lower_case() -> None:
+    assert [outcome.word for outcome in Outcome] == ["incompatible", "unknown", "compatible"]
