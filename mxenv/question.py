@@ -26,6 +26,8 @@ class Part(StrEnum):
     HEAD = "head"
     DIGEST = "digest"
     ELF = "elf"
+    LINK = "link"
+    """Not the content but where the path leads in the end, as `Link` has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +76,9 @@ class File:
 class Glob:
     """Every path that matches a pattern, each with the part of it that is wanted.
 
-    ``*`` matches within one path segment, ``**`` is not known. With ``part=None`` only the
-    paths are wanted.
+    ``*``, ``?`` and ``[…]`` match within one path segment, as in sh(1) (no leading dot); ``**``
+    is not known. With ``part=None`` only the paths are wanted. No match at all is `Absent`. A
+    directory on the way that cannot be looked into stands among the matches itself, unreadable.
     """
 
     pattern: str
@@ -85,14 +88,14 @@ class Glob:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """Where a symbolic link leads in the end (its real path inside the node)."""
+    """Where a path leads in the end (its real path inside the node), there or not."""
 
     path: str
 
 
 @dataclass(frozen=True, slots=True)
 class Stat:
-    """What kind of file lies there."""
+    """What kind of file lies there; a link at the end of the path is not followed."""
 
     path: str
 

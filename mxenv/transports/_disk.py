@@ -1,0 +1,57 @@
+"""A tree of files on a disk of this machine, from ``/`` or from another directory down."""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, BinaryIO
+
+from mxenv.question import Status
+from mxenv.transports._tree import Unanswered
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+KINDS = {
+    stat.S_IFREG: "file",
+    stat.S_IFDIR: "directory",
+    stat.S_IFLNK: "link",
+    stat.S_IFCHR: "char",
+    stat.S_IFBLK: "block",
+    stat.S_IFIFO: "fifo",
+    stat.S_IFSOCK: "socket",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class DiskTree:
+    """The files below ``root``, which has no slash at its end: ``""`` is the whole machine."""
+
+    root: str = ""
+
+    def lstat(self, path: str) -> Status | None:
+        """Say what lies at ``path``."""
+        try:
+            found = os.lstat(f"{self.root}{path}")
+        except (FileNotFoundError, NotADirectoryError, ProcessLookupError):
+            return None
+        kind = KINDS.get(stat.S_IFMT(found.st_mode), "file")
+        return Status(kind, found.st_size, stat.S_IMODE(found.st_mode))
+
+    def readlink(self, path: str) -> str:
+        """Return the text of a link."""
+        return os.readlink(f"{self.root}{path}")  # noqa: PTH115 - text in, text out; 6,000 a probe
+
+    def names(self, path: str) -> Iterable[str]:
+        """Return the names in a directory."""
+        return os.listdir(f"{self.root}{path}")  # noqa: PTH208 - text in, text out; 6,000 a probe
+
+    def open(self, path: str) -> BinaryIO:
+        """Open a regular file, and nothing that took its place since it was looked at."""
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
+        file = os.fdopen(os.open(f"{self.root}{path}", flags), "rb")
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            file.close()
+            raise Unanswered("not a file any more")
+        return file
