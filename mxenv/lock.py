@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -10,6 +10,12 @@ if TYPE_CHECKING:
     from mxenv.verdict import Waiver
 
 SCHEMA = "mxenv.lock/1"
+PEP751 = "1.0"
+"""The version of the lockfile format that it is an extension of."""
+MACHINES = {"linux/amd64": "x86_64", "linux/arm64": "aarch64"}
+"""What Python's ``platform_machine`` says on each platform."""
+WHEELHOUSE = "wheelhouse"
+"""The folder beside the lock that holds its wheels; git does not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +71,20 @@ class Target:
     libc: str = ""
     """``2.36``: the glibc that wheels may ask for; empty on ``scratch``: none checked."""
 
+    @property
+    def marker(self) -> str:
+        """Return the PEP 508 marker of the one environment that this is."""
+        return (
+            "sys_platform == 'linux'"
+            f" and platform_machine == '{MACHINES[self.platform]}'"
+            f" and python_version == '{self.python}'"
+        )
+
+    @property
+    def requires_python(self) -> str:
+        """Return the specifier of the interpreters that wheels installed here are for."""
+        return f"=={self.python}.*"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provided:
@@ -108,6 +128,8 @@ class Lock:
     base: Base
     target: Target
     packages: tuple[Package, ...]
+    requires: tuple[str, ...] = ()
+    """The Python requirements that were resolved, as the image description has them."""
     provided: tuple[Provided, ...] = ()
     """Python distributions of the base's environment, sorted by name."""
     facts: tuple[tuple[str, str], ...] = ()
@@ -121,3 +143,29 @@ class Lock:
     relied: Relied | None = None
     waivers: tuple[Waiver, ...] = ()
     built: Built | None = None
+
+    def __post_init__(self) -> None:
+        """Sort what has no order of its own, so that equal locks are equal values."""
+        object.__setattr__(self, "packages", tuple(sorted(self.packages, key=lambda p: p.name)))
+        object.__setattr__(self, "provided", tuple(sorted(self.provided, key=lambda p: p.name)))
+        object.__setattr__(self, "facts", tuple(sorted(self.facts)))
+        object.__setattr__(self, "variables", tuple(sorted(self.variables)))
+
+
+def parse(text: str, *, context: str) -> Lock:
+    """Return the lock that ``text`` is; `LockError` names ``context`` and the place in it."""
+    from mxenv import lock_reader  # noqa: PLC0415 - it knows this module, not the reverse
+
+    return lock_reader.parse(text, context=context)
+
+
+def render(lock: Lock) -> str:
+    """Return ``lock`` as TOML: equal locks give equal text, one fact a line."""
+    from mxenv import lock_writer  # noqa: PLC0415 - imported late: it needs tomlkit
+
+    return lock_writer.render(lock)
+
+
+def without_image(lock: Lock) -> Lock:
+    """Return the lock as the image holds it: it cannot contain its own digest."""
+    return replace(lock, built=None)

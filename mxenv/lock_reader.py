@@ -1,0 +1,211 @@
+"""How a lock is read: PEP 751 with ``[tool.mxenv]``, and nothing that mxenv did not write."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from mxenv import image, table
+from mxenv.errors import LockError
+from mxenv.lock import (
+    MACHINES,
+    PEP751,
+    SCHEMA,
+    WHEELHOUSE,
+    Base,
+    Built,
+    Lock,
+    Package,
+    Provided,
+    Relied,
+    Target,
+    Wheel,
+)
+from mxenv.verdict import Outcome
+
+if TYPE_CHECKING:
+    from mxenv.image import AddedFile
+    from mxenv.table import Table
+
+TARGET = ("platform", "python", "prefix", "interpreter", "purelib", "platlib", "scripts", "data")
+
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_NORMALISED = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+
+
+def parse(text: str, *, context: str) -> Lock:
+    """Return the lock that ``text`` is; `LockError` names ``context`` and the place in it."""
+    root = table.document(text, context=context, error=LockError)
+    if (version := root.text("lock-version")) != PEP751:
+        root.fail("lock-version", f"{version!r} is not known", hint=f"this mxenv knows {PEP751}")
+    root.only("lock-version", "environments", "requires-python", "created-by", "packages", "tool")
+    root.text("created-by")
+    tool = root.table("tool", required=True).table("mxenv", required=True)
+    if (schema := tool.text("schema")) != SCHEMA:
+        tool.fail("schema", f"{schema!r} is not a schema of this mxenv", hint=f"known: {SCHEMA}")
+    tool.only(
+        *("schema", "name", "inputs", "accelerator", "requires", "models", "system", "host"),
+        *("base", "target", "provided", "facts", "variables", "files", "relied", "waivers"),
+        "image",
+    )
+    target = _target(tool.table("target", required=True))
+    _check_environment(root, target)
+    return Lock(
+        name=tool.text("name"),
+        inputs=_digest(tool, "inputs"),
+        accelerator=tool.text("accelerator"),
+        base=_base(tool),
+        target=target,
+        packages=_packages(root),
+        requires=tool.texts("requires"),
+        provided=tuple(Provided(name=n, version=v) for n, v in _provided(tool)),
+        facts=tool.pairs("facts"),
+        variables=tool.pairs("variables"),
+        files=tuple(_file(entry) for entry in tool.tables("files")),
+        models=tool.texts("models"),
+        system=tool.texts("system"),
+        host=tool.texts("host"),
+        relied=_relied(tool),
+        waivers=tuple(image.waiver(entry) for entry in tool.tables("waivers")),
+        built=_built(tool),
+    )
+
+
+def _check_environment(root: Table, target: Target) -> None:
+    if (found := root.texts("environments")) != (expected := (target.marker,)):
+        root.fail("environments", f"{list(found)} is not that of tool.mxenv.target: {expected[0]}")
+    if (python := root.text("requires-python")) != target.requires_python:
+        root.fail("requires-python", f"{python!r} is not that of tool.mxenv.target")
+
+
+def _digest(entry: Table, name: str) -> str:
+    value = entry.text(name)
+    if not _DIGEST.fullmatch(value):
+        entry.fail(name, f"{value!r} is no digest", hint="sha256: and 64 hexadecimal digits")
+    return value
+
+
+def _sha256(entry: Table, name: str = "sha256") -> str:
+    value = entry.text(name)
+    if not _SHA256.fullmatch(value):
+        entry.fail(name, f"{value!r} is not 64 hexadecimal digits")
+    return value
+
+
+def _base(tool: Table) -> Base:
+    entry = tool.table("base", required=True)
+    entry.only("reference", "digest", "snapshot")
+    reference, digest = entry.text("reference"), entry.text("digest", "")
+    if reference == image.SCRATCH:
+        if digest:
+            entry.fail("digest", "'scratch' has no digest")
+    elif not _DIGEST.fullmatch(digest):
+        entry.fail("", "not pinned by digest", hint="run `mxenv lock` again")
+    return Base(reference=reference, digest=digest, snapshot=entry.text("snapshot", ""))
+
+
+def _target(entry: Table) -> Target:
+    entry.only(*TARGET, "libc")
+    target = Target(**{name: entry.text(name) for name in TARGET}, libc=entry.text("libc", ""))
+    if target.platform not in MACHINES:
+        known = ", ".join(MACHINES)
+        entry.fail("platform", f"{target.platform!r} is not known", hint=f"known: {known}")
+    if not re.fullmatch(r"3\.[0-9]{1,2}", target.python):
+        entry.fail("python", f"{target.python!r} is no Python version", hint="as '3.11'")
+    for name in TARGET[2:]:
+        if not image.is_absolute(value := entry.text(name)):
+            entry.fail(name, f"{value!r} is not an absolute, normalised path")
+    if target.libc and not re.fullmatch(r"[0-9]+\.[0-9]+", target.libc):
+        entry.fail("libc", f"{target.libc!r} is no version of the GNU C library", hint="as '2.36'")
+    return target
+
+
+def _packages(root: Table) -> tuple[Package, ...]:
+    if "packages" not in root.values:
+        root.fail("packages", "missing")
+    packages: dict[str, Package] = {}
+    for entry in root.tables("packages"):
+        entry.only("name", "version", "requires-python", "wheels")
+        name = entry.text("name")
+        if not _NORMALISED.fullmatch(name):
+            entry.fail("name", f"{name!r} is not normalised", hint="PEP 503: lower case, with -")
+        if name in packages:
+            entry.fail("name", f"{name!r} is locked twice")
+        wheels = entry.tables("wheels")
+        if len(wheels) != 1:
+            entry.fail("wheels", f"{len(wheels)} wheels for {name!r}; a lock is for one target")
+        version = entry.text("version")
+        packages[name] = Package(
+            name=name,
+            version=version,
+            wheel=_wheel(wheels[0], name, version),
+            requires_python=entry.text("requires-python", ""),
+        )
+    return tuple(packages.values())
+
+
+def _wheel(entry: Table, package: str, version: str) -> Wheel:
+    from packaging.utils import (  # noqa: PLC0415 - imported late: only who reads a lock needs it
+        InvalidWheelFilename,
+        parse_wheel_filename,
+    )
+    from packaging.version import InvalidVersion, Version  # noqa: PLC0415 - the same
+
+    entry.only("name", "path", "size", "hashes")
+    name = entry.text("name")
+    try:
+        held, held_version, _, _ = parse_wheel_filename(name)
+        agree = held == package and held_version == Version(version)
+    except InvalidWheelFilename as fault:
+        entry.fail("name", str(fault))
+    except InvalidVersion:
+        entry.fail("name", f"not a wheel of {package} {version!r}, which is no version")
+    if not agree or "/" in name:
+        entry.fail("name", f"{name!r} is not a wheel of {package} {version}")
+    if (path := entry.text("path")) != f"{WHEELHOUSE}/{name}":
+        entry.fail("path", f"{path!r} is not {WHEELHOUSE}/ and the file's name")
+    hashes = entry.table("hashes", required=True)
+    hashes.only("sha256")
+    return Wheel(name=name, sha256=_sha256(hashes), size=entry.integer("size", 0))
+
+
+def _provided(tool: Table) -> tuple[tuple[str, str], ...]:
+    entry = tool.table("provided")
+    for name, version in (pairs := tool.pairs("provided")):
+        if not _NORMALISED.fullmatch(name):
+            entry.fail(name, "not normalised", hint="PEP 503: lower case, with -")
+        if not version:
+            entry.fail(name, "empty")
+    return pairs
+
+
+def _file(entry: Table) -> tuple[AddedFile, str]:
+    entry.only("source", "target", "mode", "sha256")
+    file, sha256 = image.added_file(entry), _sha256(entry)
+    return file, sha256
+
+
+def _relied(tool: Table) -> Relied | None:
+    if "relied" not in tool.values:
+        return None
+    entry = tool.table("relied")
+    entry.only("matrix", "outcome", "rows")
+    outcome = entry.text("outcome")
+    if outcome not in (known := [o.word for o in Outcome]):
+        entry.fail("outcome", f"{outcome!r} is not known", hint=f"known: {', '.join(known)}")
+    return Relied(matrix=entry.text("matrix", ""), rows=entry.texts("rows"), outcome=outcome)
+
+
+def _built(tool: Table) -> Built | None:
+    if "image" not in tool.values:
+        return None
+    entry = tool.table("image")
+    entry.only("config", "manifest", "layers")
+    layers = entry.texts("layers")
+    for index, layer in enumerate(layers):
+        if not _DIGEST.fullmatch(layer):
+            entry.fail(f"layers[{index}]", f"{layer!r} is no digest")
+    return Built(
+        config=_digest(entry, "config"), manifest=_digest(entry, "manifest"), layers=layers
+    )

@@ -1,0 +1,153 @@
+"""How a lock is written: PEP 751, with all that mxenv adds in ``[tool.mxenv]``."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import tomlkit
+
+from mxenv.lock import PEP751, SCHEMA, WHEELHOUSE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tomlkit.items import Item
+
+    from mxenv.image import AddedFile
+    from mxenv.lock import Lock, Package, Target
+    from mxenv.verdict import Waiver
+
+
+def render(lock: Lock) -> str:
+    """Return ``lock`` as TOML: equal locks give equal text, one fact a line."""
+    document = tomlkit.document()
+    for name, value in _root(lock).items():
+        document[name] = _item(value)
+    return re.sub(r"\n{3,}", "\n\n", tomlkit.dumps(document)).strip("\n") + "\n"
+
+
+def _root(lock: Lock) -> dict[str, object]:
+    return {
+        "lock-version": PEP751,
+        "environments": [lock.target.marker],
+        "requires-python": lock.target.requires_python,
+        "created-by": "mxenv",
+        "packages": [_package(package) for package in lock.packages],
+        "tool": {"mxenv": _tool(lock)},
+    }
+
+
+def _package(package: Package) -> dict[str, object]:
+    wheel = package.wheel
+    return _said(
+        {
+            "name": package.name,
+            "version": package.version,
+            "requires-python": package.requires_python,
+            "wheels": [
+                _said(
+                    {
+                        "name": wheel.name,
+                        "path": f"{WHEELHOUSE}/{wheel.name}",
+                        "size": wheel.size,
+                        "hashes": {"sha256": wheel.sha256},
+                    }
+                )
+            ],
+        }
+    )
+
+
+def _tool(lock: Lock) -> dict[str, object]:
+    base, relied, built = lock.base, lock.relied, lock.built
+    return _said(
+        {
+            "schema": SCHEMA,
+            "name": lock.name,
+            "inputs": lock.inputs,
+            "accelerator": lock.accelerator,
+            "requires": list(lock.requires),
+            "models": list(lock.models),
+            "system": list(lock.system),
+            "host": list(lock.host),
+            "base": _said(
+                {"reference": base.reference, "digest": base.digest, "snapshot": base.snapshot}
+            ),
+            "target": _target(lock.target),
+            "provided": {entry.name: entry.version for entry in lock.provided},
+            "facts": dict(lock.facts),
+            "variables": dict(lock.variables),
+            "files": [_file(file, sha256) for file, sha256 in lock.files],
+            "relied": relied
+            and {
+                **_said({"matrix": relied.matrix}),
+                "outcome": relied.outcome,
+                "rows": list(relied.rows),
+            },
+            "waivers": [_waiver(waiver) for waiver in lock.waivers],
+            "image": built
+            and {
+                "config": built.config,
+                "manifest": built.manifest,
+                "layers": list(built.layers),
+            },
+        }
+    )
+
+
+def _target(target: Target) -> dict[str, object]:
+    return _said(
+        {
+            "platform": target.platform,
+            "python": target.python,
+            "prefix": target.prefix,
+            "interpreter": target.interpreter,
+            "purelib": target.purelib,
+            "platlib": target.platlib,
+            "scripts": target.scripts,
+            "data": target.data,
+            "libc": target.libc,
+        }
+    )
+
+
+def _file(file: AddedFile, sha256: str) -> dict[str, object]:
+    return {"source": file.source, "target": file.target, "mode": file.mode, "sha256": sha256}
+
+
+def _waiver(waiver: Waiver) -> dict[str, object]:
+    return _said(
+        {
+            "code": waiver.code,
+            "subject": waiver.subject,
+            "reason": waiver.reason,
+            "owner": waiver.owner,
+            "expires": waiver.expires,
+        }
+    )
+
+
+def _said(values: Mapping[str, object]) -> dict[str, object]:
+    """Return what there is something to say of: nothing empty is written down."""
+    return {name: value for name, value in values.items() if value}
+
+
+def _item(value: object) -> Item:
+    if isinstance(value, list) and not any(isinstance(entry, dict) for entry in value):
+        array = tomlkit.array()
+        array.extend(value)
+        return array.multiline(multiline=bool(value))
+    if isinstance(value, list):
+        tables = tomlkit.aot()
+        for entry in value:
+            tables.append(_item(entry))
+        return tables
+    if isinstance(value, dict):
+        # A table that holds nothing but tables needs no header of its own.
+        inner = [entry for entry in value.values() if not isinstance(entry, dict)]
+        table = tomlkit.table(is_super_table=not inner and bool(value))
+        for name, entry in value.items():
+            table.append(name, _item(entry))
+        return table
+    return tomlkit.item(value)
