@@ -10,7 +10,7 @@ demo: $(STAMP)
 	@$(VENV)/bin/python -m mxenv.cli.demo
 
 test: $(STAMP)
-	$(VENV)/bin/python -m pytest -n auto tests
+	$(VENV)/bin/python -m pytest -n auto --dist loadgroup tests
 
 lint: $(STAMP)
 	$(VENV)/bin/nox -s lint

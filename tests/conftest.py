@@ -18,8 +18,9 @@ import _registry
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
+ROOT = Path(__file__).parent.parent
 PARTS = frozenset({"engine", "registry", "rootfs"})
 ENGINE = ("docker", "version", "--format", "{{.Server.Version}}")
 
@@ -32,6 +33,46 @@ def required() -> frozenset[str]:
         msg = f"MXENV_TEST_REQUIRE: {', '.join(sorted(parts - PARTS))}: not one of {sorted(PARTS)}"
         raise pytest.UsageError(msg)
     return parts
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option that runs only the tests that hold a file against what is rendered."""
+    parser.addoption(
+        "--render",
+        choices=("check", "write"),
+        help="run only the tests of rendered files (golden ones, generated pages); write them anew",
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark every test with the parts that it uses; with ``--render``, keep those with `golden`."""
+    used = [frozenset(getattr(item, "fixturenames", ())) for item in items]
+    for item, fixtures in zip(items, used, strict=True):
+        for part in sorted(PARTS & fixtures):
+            item.add_marker(part)
+    if config.getoption("--render"):
+        paired = list(zip(items, used, strict=True))
+        items[:] = [item for item, fixtures in paired if "golden" in fixtures]
+        others = [item for item, fixtures in paired if "golden" not in fixtures]
+        config.hook.pytest_deselected(items=others)
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """Hold a text against a file of the repository: ``golden("tests/golden/x.txt", text)``.
+
+    ``pytest --render=write`` (``nox -s render``) writes the file instead.
+    """
+
+    def compare(name: str, text: str) -> None:
+        path = ROOT / name
+        if request.config.getoption("--render") == "write":
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        assert path.exists(), f"{name} is not there: run nox -s render"
+        assert text == path.read_text(encoding="utf-8"), f"{name} is out of date: run nox -s render"
+
+    return compare
 
 
 def pytest_configure() -> None:
