@@ -6,15 +6,42 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
+    from mxenv.facts import FactKey, Snapshot
+    from mxenv.fingerprint import Difference
     from mxenv.verdict import Verdict
+
+
+def plain(text: str, style: str) -> str:  # noqa: ARG001 - paper takes no paint
+    """Return ``text`` without any style."""
+    return text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """What a result is written on; only formats for people look at it."""
+
+    width: int = 0
+    """Columns; 0 leaves every line as long as it is, so that ``grep`` finds it whole."""
+    verbose: bool = False
+    """True if findings that are fine are wanted one by one."""
+    paint: Callable[[str, str], str] = plain
+    """Gives a text a style, ``bold red`` or ``link …``, in whatever way the page knows."""
+
+
+PAPER = Page()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """A format; a plug-in file holds one as ``REPORT``."""
+    """A format; a plug-in file holds one as ``REPORT``.
+
+    Equal values on equal pages give equal text: no clock and no terminal is asked.
+    """
 
     title: str
-    verdicts: Callable[[Sequence[Verdict]], str]
-    """Render verdicts: equal values give equal text; no clock and no terminal is asked."""
+    verdicts: Callable[[Sequence[Verdict], Page], str]
+    snapshot: Callable[[Snapshot, Mapping[str, FactKey], Page], str] | None = None
+    """`None`: the format is for verdicts only."""
+    differences: Callable[[Sequence[Difference], Page], str] | None = None

@@ -1,0 +1,149 @@
+"""The front door: finds commands by file name, and turns every way to end into a status."""
+
+from __future__ import annotations
+
+import difflib
+import errno
+import importlib
+import os
+import signal
+import sys
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import click
+
+from mxenv import __version__, _plugins
+from mxenv.cli import _status
+from mxenv.cli._output import CONTEXT, quiet_stdout, verbosity
+from mxenv.errors import MxenvError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import FrameType
+
+SYSTEM_FAILED = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ENOMEM, errno.EMFILE}
+"""The machine could not do it; everything else that a path can do wrong is the path's fault."""
+
+
+class Front(click.Group):
+    """Commands found by file name and imported when used; errors as mxenv words them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """Return the names of the files in this folder."""
+        return [name.replace("_", "-") for name in _plugins.names("cli")]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return the command that the file ``cmd_name`` holds."""
+        if cmd_name not in self.list_commands(ctx):
+            return None
+        module = importlib.import_module(f"mxenv.cli.{cmd_name.replace('-', '_')}")
+        command = module.COMMAND
+        return command if isinstance(command, click.Command) else None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that ``args`` begin with; name the nearest if there is none."""
+        name = args[0]
+        if self.get_command(ctx, name) is None and not name.startswith("-"):
+            near = difflib.get_close_matches(name, self.list_commands(ctx), n=1)
+            hint = f"did you mean `mxenv {near[0]}`?" if near else "`mxenv --help` lists them"
+            raise click.UsageError(f"there is no command {name!r}\n hint: {hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,  # noqa: ARG002, FBT001, FBT002 - click's signature
+        **extra: Any,  # noqa: ANN401 - click's signature
+    ) -> NoReturn:
+        """Run, and exit with the status that the outcome has; no traceback reaches a user."""
+        try:
+            status = super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
+        except MxenvError as error:
+            complain(str(error), error.hint)
+            status = error.exit_code
+        except click.ClickException as error:
+            status = _usage(error)
+        except (KeyboardInterrupt, click.Abort):
+            complain("interrupted")
+            status = _status.INTERRUPTED
+        except BrokenPipeError:
+            quiet_stdout()
+            status = _status.NO_READER
+        except OSError as error:
+            status = _os_error(error)
+        except Exception as error:  # noqa: BLE001 - the last one to catch anything
+            status = _bug(error)
+        sys.exit(status if isinstance(status, int) else 0)
+
+
+def complain(message: str, hint: str = "") -> None:
+    """Say on stderr what is wrong, and what to do."""
+    click.echo(f"error: {message}", err=True)
+    if hint:
+        click.echo(f" hint: {hint}", err=True)
+
+
+def _usage(error: click.ClickException) -> int:
+    message, _, hint = error.format_message().partition("\n hint: ")
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    path = context.command_path if context else "mxenv"
+    message = message[:1].lower() + message[1:]
+    complain(" ".join(message.split()).removesuffix("."), hint or f"`{path} --help` says more")
+    return _status.USAGE
+
+
+def _os_error(error: OSError) -> int:
+    if os.environ.get("MXENV_DEBUG"):
+        raise error
+    said = error.strerror or str(error) or type(error).__name__
+    place = f"{os.fsdecode(error.filename)}: " if isinstance(error.filename, str | bytes) else ""
+    if error.errno in SYSTEM_FAILED or not place:
+        complain(f"{place}the system refused: {said}")
+        return _status.FAILED
+    complain(f"{place}{said[:1].lower()}{said[1:]}", "check the path and its permissions")
+    return _status.INVALID
+
+
+def _bug(error: Exception) -> int:
+    if os.environ.get("MXENV_DEBUG"):
+        raise error
+    said = " ".join(str(error).split())
+    complain(
+        f"a bug in mxenv: {type(error).__name__}: {said}",
+        "run it again with MXENV_DEBUG=1 for the traceback, and report it with that",
+    )
+    return _status.BUG
+
+
+def _stop(number: int, frame: FrameType | None) -> NoReturn:  # noqa: ARG001 - signal's signature
+    # Leaves through every `finally`, so that nothing half written stays behind.
+    sys.exit(128 + number)
+
+
+def run() -> NoReturn:
+    """Run `mxenv` as a process of its own: its streams and signals are set up first."""
+    for stream in (sys.stdout, sys.stderr):
+        # A locale without a character must not turn an answer into a crash.
+        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr] # real streams
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _stop)
+    FRONT.main(prog_name="mxenv")
+
+
+@click.group(cls=Front, context_settings=CONTEXT, invoke_without_command=True)
+@click.version_option(__version__, prog_name="mxenv", message="%(prog)s %(version)s")
+@verbosity
+def FRONT(ctx: click.Context) -> None:  # noqa: N802 - a constant that a decorator makes
+    """Say which versions work together on this machine, lock them, build and verify them.
+
+    ADDRESS is scheme:rest, as local:, recording:DIR, root:DIR, oci:DIR, image:REFERENCE.
+
+    Exit status: 0 compatible, 1 incompatible, 3 unknown, 2 usage, 4 host unreachable,
+    5 a file is invalid, 6 engine or registry failed, 70 a bug in mxenv, 130 interrupted.
+    """
+    if ctx.invoked_subcommand is None:
+        raise click.UsageError("a command is missing\n hint: `mxenv --help` lists them", ctx)

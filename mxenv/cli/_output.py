@@ -1,0 +1,176 @@
+"""Where output goes: results to stdout in the format asked for, everything else to stderr."""
+
+from __future__ import annotations
+
+import functools
+import os
+import shutil
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import click
+
+from mxenv import _plugins
+from mxenv.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from mxenv.facts import FactKey, Snapshot
+    from mxenv.fingerprint import Difference
+    from mxenv.reports import Page, Report
+    from mxenv.verdict import Verdict
+
+CONTEXT = {"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "MXENV"}
+PLAIN = ("text", "json")
+"""The formats of a result that is no verdict."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Output:
+    """How the user wants to be answered."""
+
+    format: str = "text"
+    verbose: bool = False
+    quiet: bool = False
+
+    def verdicts(self, verdicts: Sequence[Verdict]) -> None:
+        """Print ``verdicts`` in the format asked for."""
+        emit(self._report().verdicts(verdicts, self._page()))
+
+    def snapshot(self, snapshot: Snapshot, keys: Mapping[str, FactKey]) -> None:
+        """Print the facts of a node."""
+        render = self._report().snapshot
+        if render is None:
+            raise UsageError(f"the format {self.format!r} is for verdicts only")
+        emit(render(snapshot, keys, self._page()))
+
+    def differences(self, differences: Sequence[Difference]) -> None:
+        """Print what differs between two nodes."""
+        render = self._report().differences
+        if render is None:
+            raise UsageError(f"the format {self.format!r} is for verdicts only")
+        emit(render(differences, self._page()))
+
+    def values(self, schema: str, values: Mapping[str, object]) -> None:
+        """Print a small result: one ``name  value`` a line, or a JSON object."""
+        if self.format == "json":
+            import json  # noqa: PLC0415 - imported late: text is the rule
+
+            emit(json.dumps({"schema": schema, **values}, indent=2, ensure_ascii=False) + "\n")
+            return
+        width = max(map(len, values), default=0)
+        for name, value in values.items():
+            several = value if isinstance(value, list | tuple) else (value,)
+            for i, one in enumerate(several):
+                emit(f"{'' if i else name:<{width}}  {one}\n")
+
+    def note(self, text: str) -> None:
+        """Say on stderr what was done, unless silence is wanted."""
+        if not self.quiet:
+            click.echo(text, err=True)
+
+    def _report(self) -> Report:
+        report: Report = _plugins.load("reports", self.format)
+        return report
+
+    def _page(self) -> Page:
+        from mxenv.reports import Page  # noqa: PLC0415 - imported late: only for results
+
+        if self.format != "text" or not sys.stdout.isatty():
+            return Page(verbose=self.verbose)
+        width = shutil.get_terminal_size().columns
+        if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+            return Page(width=width, verbose=self.verbose)
+        from mxenv.cli._paint import paint  # noqa: PLC0415 - imported late: rich is slow
+
+        return Page(width=width, verbose=self.verbose, paint=paint)
+
+
+def emit(text: str) -> None:
+    """Write ``text`` to stdout; a reader that went away does not change the answer."""
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        quiet_stdout()
+
+
+def quiet_stdout() -> None:
+    """Send the rest of stdout nowhere, or Python complains about it when it exits."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+
+
+def verbosity(function: Callable[..., None]) -> Callable[..., None]:
+    """Give the group the options that every command has; a command's own come first."""
+
+    @click.option("--format", "format_", metavar="FORMAT", help="As each command's --format.")
+    @click.option("-v", "--verbose", is_flag=True, help="Show what is fine as well.")
+    @click.option("-q", "--quiet", is_flag=True, help="Say nothing but results and errors.")
+    @click.pass_context
+    @functools.wraps(function)
+    def call(ctx: click.Context, /, *, format_: str | None, verbose: bool, quiet: bool) -> None:
+        known = _plugins.names("reports")
+        if format_ is not None and format_ not in known:
+            raise UsageError(f"there is no format {format_!r}", hint=f"one of {', '.join(known)}")
+        ctx.obj = Output(format=format_ or "", verbose=verbose, quiet=quiet)
+        function(ctx)
+
+    return call
+
+
+def answers(
+    formats: Sequence[str] = (),
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command ``--format``, ``-v``, ``-q``, and an `Output` that obeys them.
+
+    No ``formats`` means every file of the reports folder.
+    """
+    choices = tuple(formats) or _plugins.names("reports")
+
+    def decorate(function: Callable[..., None]) -> Callable[..., None]:
+        @click.option(
+            "--format",
+            "format_",
+            type=click.Choice(choices),
+            help="How to write the result; text unless you say otherwise.",
+        )
+        @click.option("-v", "--verbose", is_flag=True, help="Show what is fine as well.")
+        @click.option("-q", "--quiet", is_flag=True, help="Say nothing but results and errors.")
+        @click.pass_context
+        @functools.wraps(function)
+        def call(
+            ctx: click.Context,
+            /,
+            *,
+            format_: str | None,
+            verbose: bool,
+            quiet: bool,
+            **rest: object,
+        ) -> None:
+            outer = ctx.obj if isinstance(ctx.obj, Output) else Output(format="")
+            output = Output(
+                format=format_ or _inherited(ctx, outer.format, choices) or "text",
+                verbose=verbose or outer.verbose,
+                quiet=quiet or outer.quiet,
+            )
+            function(output, **rest)
+
+        return call
+
+    return decorate
+
+
+def _inherited(ctx: click.Context, wanted: str, choices: Sequence[str]) -> str:
+    """Return the format asked of all commands, if this one has it."""
+    if not wanted or wanted in choices:
+        return wanted
+    source = ctx.parent.get_parameter_source("format_") if ctx.parent else None
+    if source is click.core.ParameterSource.ENVIRONMENT:
+        # MXENV_FORMAT=sarif is meant for the commands that can.
+        return ""
+    raise UsageError(
+        f"{ctx.command_path} has no format {wanted!r}", hint=f"one of {', '.join(choices)}"
+    )

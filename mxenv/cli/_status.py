@@ -1,0 +1,54 @@
+"""What mxenv exits with, and what each number means."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mxenv.verdict import Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mxenv.verdict import Verdict
+
+STATUS = {Outcome.COMPATIBLE: 0, Outcome.INCOMPATIBLE: 1, Outcome.UNKNOWN: 3}
+USAGE = 2
+INVALID = 5
+FAILED = 6
+BUG = 70
+INTERRUPTED = 130
+"""128 + SIGINT, as shells report it."""
+HUNG_UP = 129
+TERMINATED = 143
+NO_READER = 141
+"""128 + SIGPIPE: the reader of a pipe went away."""
+
+MEANING = {
+    0: "compatible, or done",
+    1: "incompatible, or different",
+    2: "the command line asks for something that cannot be",
+    3: "unknown: what was read does not decide it",
+    4: "the host cannot be reached",
+    5: "a file is invalid",
+    6: "an engine, a registry or an index failed",
+    70: "a bug in mxenv",
+    78: "the start gate of an image refused to start it",
+    130: "interrupted",
+}
+"""Also in the README and in docs/reference/cli.md."""
+
+NAGIOS = {Outcome.COMPATIBLE: 0, Outcome.INCOMPATIBLE: 2, Outcome.UNKNOWN: 3}
+NAGIOS_WARNING = 1
+NAGIOS_WORDS = ("OK", "WARNING", "CRITICAL", "UNKNOWN")
+
+
+def worst(verdicts: Sequence[Verdict]) -> Outcome:
+    """Return the worst outcome; no verdict at all is no good news."""
+    return min((verdict.outcome for verdict in verdicts), default=Outcome.UNKNOWN)
+
+
+def nagios(verdict: Verdict) -> int:
+    """Return the status that a Nagios plug-in has for ``verdict``; waived findings warn."""
+    status = NAGIOS[verdict.outcome]
+    waived = any(finding.waiver is not None for finding in verdict.findings)
+    return NAGIOS_WARNING if status == 0 and waived else status

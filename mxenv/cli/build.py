@@ -1,0 +1,64 @@
+"""``mxenv build``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from mxenv import _plugins
+from mxenv.cli import _options
+from mxenv.cli._output import PLAIN, Output, answers
+from mxenv.errors import UsageError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@click.command("build")
+@_options.lock_argument
+@click.option(
+    "--engine",
+    type=click.Choice(_plugins.names("engines") or ("oci",)),
+    default="oci",
+    show_default=True,
+    help="What builds it.",
+)
+@click.option("--out", metavar="DIR", type=_options.PATH, help="Write an OCI layout to DIR.")
+@click.option("--push", metavar="REF", help="Push to a registry: HOST[:PORT]/REPOSITORY[:TAG].")
+@click.option("--check", is_flag=True, help="Exit with 1 if the image is not the lock's.")
+@click.option("--with-base", is_flag=True, help="Copy the base's layers into the layout as well.")
+@_options.wheelhouse
+@answers(PLAIN)
+def COMMAND(  # noqa: N802, PLR0913 - a constant; every option is an argument
+    output: Output,
+    *,
+    lock: Path,
+    engine: str,
+    out: Path | None,
+    push: str | None,
+    check: bool,
+    with_base: bool,
+    wheelhouse: Path | None,
+) -> None:
+    """Build the image that a lock stands for: one lock, one digest, everywhere.
+
+    The engine oci needs no daemon and no root.
+    """
+    from mxenv.api import building  # noqa: PLC0415 - imported late: --help needs none of it
+
+    if out is not None and push is not None:
+        raise UsageError("--out and --push both say where to", hint="give one of them")
+    result = building.build(
+        lock,
+        engine=engine,
+        out=out,
+        push=push,
+        wheelhouse=wheelhouse,
+        check=check,
+        with_base=with_base,
+    )
+    output.values(
+        "mxenv.built/1",
+        {"config": result.config, "manifest": result.manifest, "layers": len(result.layers)},
+    )

@@ -1,0 +1,28 @@
+"""``mxenv diff``."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from mxenv.cli import _options
+from mxenv.cli._output import PLAIN, Output, answers
+
+
+@click.command("diff")
+@click.argument("a")
+@click.argument("b")
+@answers(PLAIN)
+def COMMAND(output: Output, *, a: str, b: str) -> None:  # noqa: N802 - a constant
+    """Name every fact in which two nodes differ; A and B are snapshots or addresses.
+
+    Exits with 1 if there is one, with 0 if there is none.
+    """
+    from mxenv.api import nodes  # noqa: PLC0415 - imported late: --help needs none of it
+
+    left, right = (nodes.snapshot_of(target, now=_options.now()) for target in (a, b))
+    differences = nodes.diff(left, right)
+    output.differences(differences)
+    output.note(f"{len(differences)} facts differ between {left.node} and {right.node}")
+    sys.exit(1 if differences else 0)

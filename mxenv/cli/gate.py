@@ -1,0 +1,34 @@
+"""``mxenv gate``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from mxenv.cli import _options, _status
+from mxenv.cli._output import Output, answers
+
+
+@click.command("gate")
+@click.argument("paths", nargs=-1, type=_options.PATH)
+@_options.matrices
+@answers()
+def COMMAND(  # noqa: N802, PLR0913 - a constant; every option is an argument
+    output: Output, *, paths: tuple[Path, ...], matrices: tuple[Path, ...]
+) -> None:
+    """Refuse what is not known to work together: for CI, offline, without an accelerator.
+
+    PATHS are lockfiles, image.toml files, snapshots, recordings, or directories that hold
+    images/*/image.toml and lockfiles/pylock.*.toml; the current directory unless given.
+    More matrix rows come from --matrix only, never from what is judged.
+    """
+    from mxenv.api import checking, gating  # noqa: PLC0415 - imported late: --help needs no api
+
+    matrix = checking.load_matrix(matrices)
+    verdicts = gating.gate(
+        paths or (Path(),), matrix=matrix, today=_options.today(), now=_options.now()
+    )
+    output.verdicts(verdicts)
+    sys.exit(_status.STATUS[_status.worst(verdicts)])
