@@ -1,0 +1,176 @@
+"""What ``mx-smi`` says, whichever of its forms it was said in."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from mxenv.facts import Observed, Reading, Unreadable
+from mxenv.redaction import clean
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from mxenv.question import Completed
+
+NO_DEVICE = "No available devices were discovered"
+"""What every form of ``mx-smi`` prints, with exit status 2, where no card is to be seen."""
+END = "End of Log"
+"""The last line of a complete log; some old releases leave it out."""
+
+AVAILABLE = "available"
+
+BDF = r"(?:[0-9A-Fa-f]{4,8}:)?[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7]"
+"""A PCI address, with or without its domain."""
+CHIP = r"\S+(?: VF)?"
+"""How a chip is named in a list; virtual functions have a space in their name."""
+
+_BANNER = re.compile(r"^mx-smi\s+version:\s*(\S+)\s*\n", re.MULTILINE)
+_ATTACHED = re.compile(r"^Attached GPUs\s*:\s*(\d{1,4})\s*$", re.MULTILINE)
+_VERSION = re.compile(r"\d+(?:\.\d+)+(?:[.\-_+][0-9A-Za-z]+)*", re.ASCII)
+_MODEL = re.compile(r"[A-Z]{1,2}\d{3}[A-Z]{0,2}(?:-[A-Z]+)?(?: VF)?", re.ASCII)
+_NOT_TOLD = frozenset({"", "unknown", "n/a", "na", "none", "null", "-", "not available"})
+_LONGEST = 64
+_EXCERPT = 160
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Device:
+    """One card, as far as one output speaks of it."""
+
+    bdf: str
+    model: Reading | None = None
+    memory_mib: Reading | None = None
+    state: str | None = None
+    """`AVAILABLE`, or the reason why the card is not; `None` if the output does not say."""
+    bios: Reading | None = None
+    slicing: Reading | None = None
+    firmware: tuple[tuple[str, Reading], ...] = ()
+    slices: tuple[tuple[str, Reading], ...] = ()
+    """The quotas of each slice, by its number."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Output:
+    """Everything that one output of ``mx-smi`` says; what it does not speak of is `None`."""
+
+    smi: Reading | None = None
+    kmd: Reading | None = None
+    maca: Reading | None = None
+    attached: int | None = None
+    devices: tuple[Device, ...] = ()
+    complaints: tuple[str, ...] = field(default=())
+    """Why this is not all of it: rows that were cut, or not understood."""
+
+    @property
+    def count(self) -> Reading:
+        """Return the number of cards, if the output is whole and agrees with itself."""
+        if self.attached is None:
+            return Unreadable("it does not say how many cards are attached")
+        if self.attached != len(self.devices) or self.complaints:
+            why = f": {self.complaints[0]}" if self.complaints else ""
+            told = f"{self.attached} attached, {len(self.devices)} read{why}"
+            return Unreadable(f"the output is cut or not understood ({told})")
+        return Observed(self.attached)
+
+
+@dataclass(frozen=True, slots=True)
+class NoTool:
+    """There is no ``mx-smi``; that says nothing about cards."""
+
+
+@dataclass(frozen=True, slots=True)
+class NoDevice:
+    """``mx-smi`` ran, and sees no card."""
+
+    smi: Reading
+
+
+Heard = Output | NoTool | NoDevice | Unreadable
+
+
+def hear(answer: Completed | Unreadable, parse: Callable[[str], Output | Unreadable]) -> Heard:
+    """Return what a command said; one that failed for any other reason never means "no card"."""
+    if isinstance(answer, Unreadable):
+        return answer
+    if answer.missing:
+        return NoTool()
+    if answer.timed_out:
+        return Unreadable("it did not end within its time limit", passing=True)
+    if NO_DEVICE in answer.stdout or NO_DEVICE in answer.stderr:
+        return NoDevice(banner(answer.stdout) or Unreadable("it found no card, told no version"))
+    said = answer.stdout.strip() or answer.stderr.strip()
+    if answer.returncode:
+        return Unreadable(f"it exited with {answer.returncode}: {excerpt(said)}")
+    return parse(answer.stdout.replace("\r\n", "\n"))
+
+
+def not_understood(text: str) -> Unreadable:
+    """Return the reading of an output that no parser knows, with its beginning."""
+    return Unreadable(f"its output is not understood: {excerpt(text)}")
+
+
+def excerpt(text: str) -> str:
+    """Return the beginning of ``text`` on one line, fit to be shown."""
+    line = " ".join("".join(c if c.isprintable() else " " for c in clean(text)).split())
+    if not line:
+        return "(nothing)"
+    return line if len(line) <= _EXCERPT else line[: _EXCERPT - 1] + "…"
+
+
+def banner(text: str) -> Reading | None:
+    """Return the version in the first line, which every form has; `None` if it is not there."""
+    found = _BANNER.search(text)
+    return version(found[1]) if found else None
+
+
+def attached(text: str) -> int | None:
+    """Return the number of cards that a log claims to be about."""
+    found = _ATTACHED.search(text)
+    return int(found[1]) if found else None
+
+
+def version(text: str) -> Observed | Unreadable:
+    """Return the version in ``text``; a word in its place ("unknown") is not a version.
+
+    Builds of a day are told as ``20251011.746, debug, x64``; the version ends at the comma.
+    """
+    text = text.split(",", 1)[0].strip()
+    if text.lower() in _NOT_TOLD:
+        return Unreadable(f"it says {text!r}" if text else "it says nothing there")
+    if len(text) > _LONGEST or not _VERSION.fullmatch(text):
+        return Unreadable(f"not a version: {excerpt(text)}")
+    return Observed(text)
+
+
+def model(text: str) -> Observed | Unreadable:
+    """Return the model in ``text`` by its short name: ``MXC500`` and ``MetaX C500`` are one."""
+    name = text.strip().removeprefix("MetaX ").removeprefix("MX").strip()
+    if not _MODEL.fullmatch(name):
+        return Unreadable(f"not a model: {excerpt(text)}")
+    return Observed(name)
+
+
+def address(text: str) -> str | None:
+    """Return a PCI address in its full, lower-case form, or `None` if ``text`` is none."""
+    text = text.strip().lower()
+    if not re.fullmatch(BDF, text):
+        return None
+    domain, _, rest = text.rpartition(":")[0].rpartition(":")
+    short = (domain or "0000").lstrip("0").rjust(4, "0")
+    return f"{short}:{rest}:{text.rpartition(':')[2]}"
+
+
+def agreed(readings: Iterable[Reading]) -> Reading | None:
+    """Return what all ``readings`` say; if they differ, it cannot be said for the node."""
+    values = tuple(dict.fromkeys(readings))
+    if len(values) > 1:
+        seen = sorted(str(r.value) for r in values if isinstance(r, Observed))
+        return Unreadable(f"it differs from card to card: {', '.join(seen)}")
+    return values[0] if values else None
+
+
+def quota(compute: float, vram_mib: float) -> Observed:
+    """Return the quotas of a slice in one spelling."""
+    return Observed((f"compute {compute:g} %", f"{vram_mib:g} MiB"))
