@@ -1,0 +1,217 @@
+"""When two nodes are the same: a canonical form of what is known, its digest, the differences.
+
+The form is one JSON list, written by hand so that no library's habits enter it::
+
+    [["libc.version",[""],"observed","2.36"],["metax.device.model",[],"observed","C500"],...]
+
+sorted, without doubles; strings as ASCII JSON, whole numbers without a point. Sources, views,
+times and the wording of reasons stay out. Every key that a version of mxenv asks for is in it,
+so a version that asks for more gives another digest for the same node: compare snapshots (with
+`diff`) across versions, and digests within one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, assert_never
+
+from mxenv.facts import Absent, FactKey, Observed, Unreadable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from mxenv.facts import Reading, Snapshot, Value
+
+PREFIX = "mxenv1:"
+"""The version of the canonical form; a digest of another one is no digest of this one."""
+
+At = tuple[str, str]
+"""A key and an instance."""
+Forms = dict[str, "Reading"]
+"""What was read of one fact, by its canonical form."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fingerprint:
+    """Two digests of what does not change by itself."""
+
+    stack: str | None
+    """Equal on equal nodes; `None` if something could not be read this time."""
+    node: str
+    """Tells nodes apart: counts and bus addresses too."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """One fact that is not the same on two sides."""
+
+    key: str
+    instance: str
+    before: tuple[Reading, ...]
+    """What the first side knows, a reading a source at most; empty if nothing was asked."""
+    after: tuple[Reading, ...]
+
+    @property
+    def label(self) -> str:
+        """Return ``key`` or ``key[instance]``."""
+        return f"{self.key}[{self.instance}]" if self.instance else self.key
+
+    @property
+    def kind(self) -> str:
+        """Return ``added``, ``removed`` or ``changed``."""
+        if not self.before:
+            return "added"
+        return "changed" if self.after else "removed"
+
+    @property
+    def before_text(self) -> str:
+        """Return the first side as people read it."""
+        return _text(self.before)
+
+    @property
+    def after_text(self) -> str:
+        """Return the second side as people read it."""
+        return _text(self.after)
+
+
+def fingerprint(snapshot: Snapshot, keys: Mapping[str, FactKey]) -> Fingerprint:
+    """Return both digests of ``snapshot``; a key not in ``keys`` counts as it stands."""
+    known = _known(snapshot, keys)
+    stack = {at: readings for at, readings in known.items() if not _key(at[0], keys).node_only}
+    failed = any(
+        isinstance(fact.reading, Unreadable) and fact.reading.passing
+        for fact in snapshot.facts
+        if (fact.key, fact.instance) in stack
+    )
+    return Fingerprint(
+        stack=None if failed else _digest(_entries(stack, keys, addresses=False)),
+        node=_digest(_entries(known, keys, addresses=True)),
+    )
+
+
+def diff(before: Snapshot, after: Snapshot, keys: Mapping[str, FactKey]) -> tuple[Difference, ...]:
+    """Return every fact that differs: none exactly if the node digests are equal."""
+    one, other = _known(before, keys), _known(after, keys)
+    return tuple(
+        Difference(
+            key=at[0],
+            instance=at[1],
+            before=tuple(one.get(at, {}).values()),
+            after=tuple(other.get(at, {}).values()),
+        )
+        for at in sorted(one.keys() | other.keys())
+        if one.get(at, {}).keys() != other.get(at, {}).keys()
+    )
+
+
+def _known(snapshot: Snapshot, keys: Mapping[str, FactKey]) -> dict[At, Forms]:
+    """Return what counts of every fact that may enter a digest."""
+    known: dict[At, Forms] = {}
+    for fact in snapshot.facts:
+        if not _key(fact.key, keys).volatile:
+            forms = known.setdefault((fact.key, fact.instance), {})
+            forms.setdefault(_form(fact.reading), fact.reading)
+    return {at: _counting(forms) for at, forms in known.items()}
+
+
+def _counting(forms: Forms) -> Forms:
+    """Keep what was read, or else what could not be, or else what is absent; in canonical order.
+
+    More than one value is left only if sources disagree, and then each is part of the digest.
+    """
+    best = min(_rank(reading) for reading in forms.values())
+    return {form: forms[form] for form in sorted(forms) if _rank(forms[form]) == best}
+
+
+def _rank(reading: Reading) -> int:
+    match reading:
+        case Observed():
+            return 0
+        case Unreadable():
+            return 1
+        case Absent():
+            return 2
+        case _:
+            assert_never(reading)
+
+
+def _entries(
+    known: Mapping[At, Forms], keys: Mapping[str, FactKey], *, addresses: bool
+) -> Iterator[str]:
+    for (name, instance), forms in known.items():
+        parts = ",".join(map(_string, _parts(_key(name, keys), instance, addresses=addresses)))
+        for form in forms:
+            yield f"[{_string(name)},[{parts}],{form}]"
+
+
+def _parts(key: FactKey, instance: str, *, addresses: bool) -> tuple[str, ...]:
+    if not key.instance:
+        return (instance,)
+    names = key.instance.split("/")
+    parts = key.parts(instance)
+    # An instance may have fewer parts than its key (none was found): those are the first ones.
+    return tuple(
+        part
+        for name, part in zip(names, parts, strict=False)
+        if addresses or not part or not name.startswith("@")
+    )
+
+
+def _digest(entries: Iterable[str]) -> str:
+    text = f"[{','.join(sorted(set(entries)))}]"
+    return PREFIX + hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+def _key(name: str, keys: Mapping[str, FactKey]) -> FactKey:
+    return keys.get(name) or FactKey(name=name, meaning="")
+
+
+def _form(reading: Reading) -> str:
+    match reading:
+        case Observed(value):
+            return f'"observed",{_value(value)}'
+        case Unreadable():
+            return '"unreadable"'
+        case Absent():
+            return '"absent"'
+        case _:
+            assert_never(reading)
+
+
+def _value(value: Value) -> str:
+    match value:
+        case str():
+            return _string(value)
+        case tuple():
+            return f"[{','.join(map(_value, value))}]"
+        case float():
+            # The shortest decimal that reads back as the same number, in every Python.
+            return str(int(value)) if value.is_integer() else repr(value)
+        case int():
+            return str(int(value))
+        case _:
+            assert_never(value)
+
+
+def _string(text: str) -> str:
+    return json.dumps(text, ensure_ascii=True)
+
+
+def _text(readings: Iterable[Reading]) -> str:
+    return " or ".join(map(_told, readings)) or "not asked"
+
+
+def _told(reading: Reading) -> str:
+    match reading:
+        case Observed(tuple() as values):
+            return ", ".join(map(str, values))
+        case Observed(value):
+            return str(value)
+        case Unreadable(reason):
+            return f"unreadable: {reason}"
+        case Absent():
+            return "absent"
+        case _:
+            assert_never(reading)
