@@ -1,0 +1,150 @@
+"""Which facts of a node are meant, and what is known of each."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, assert_never
+
+from mxenv import version
+from mxenv.errors import UsageError
+from mxenv.facts import Absent, Fact, FactKey, Observed, Reading, Unreadable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from mxenv.facts import Snapshot, Value
+
+PATTERN = r"[a-z0-9_.]+(?:\[[^\]]+\])?(?:\.\w+)?"
+"""The shape of a selector, for whoever looks for one in a longer text."""
+SHAPE = "a constraint reads 'KEY[INSTANCE].ACCESSOR OPERATOR VALUE', as 'metax.sdk == 3.5.3.*'"
+_SELECTOR = re.compile(r"([a-z0-9_.]+)(?:\[([^\]]+)\])?(?:\.(\w+))?")
+
+
+class Accessor(StrEnum):
+    """The part of a version that is looked at."""
+
+    WHOLE = ""
+    PUBLIC = "public"
+    SDK = "sdk"
+    TORCH = "torch"
+    VENDOR = "vendor"
+
+    def of(self, value: Value) -> Value | None:
+        """Return the part of ``value``, `None` if it has no such part."""
+        match self:
+            case Accessor.WHOLE:
+                return value
+            case Accessor.PUBLIC:
+                return version.public(str(value))
+            case Accessor.SDK | Accessor.TORCH | Accessor.VENDOR:
+                tag = version.tag(str(value))
+                return (getattr(tag, self.value) or None) if tag else None
+            case _:
+                assert_never(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """What is known of one instance: its best reading, and the fact that brought it."""
+
+    label: str
+    reading: Reading
+    fact: Fact | None = None
+
+    @property
+    def found(self) -> str:
+        """Return what is there, with its source and view, for a person to read."""
+        match self.reading:
+            case Observed(value):
+                said = ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+            case Absent():
+                said = "absent"
+            case Unreadable(reason):
+                said = f"unreadable, {reason}"
+            case _:
+                assert_never(self.reading)
+        where = f" ({self.fact.source}, {self.fact.view.value})" if self.fact else ""
+        return f"{self.label}: {said}{where}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selector:
+    """Which facts are meant: ``python.package[torch].sdk``."""
+
+    key: FactKey
+    instance: str = "*"
+    """The last part of the instance (a distribution's name), or ``*``: each."""
+    accessor: Accessor = Accessor.WHOLE
+
+    @classmethod
+    def parse(cls, text: str, *, keys: Mapping[str, FactKey]) -> Selector:
+        """Return the selector that ``text`` spells; the key must be one that a probe declares."""
+        match = _SELECTOR.fullmatch(text.strip())
+        if match is None:
+            raise UsageError(f"{text!r} names no fact", hint=SHAPE)
+        name, instance, accessor = match[1], match[2] or "", match[3] or ""
+        if not instance and name not in keys and name.rpartition(".")[0] in keys:
+            name, _, accessor = name.rpartition(".")
+        if name not in keys:
+            raise UsageError(f"no probe declares the fact {name!r}", hint=nearest(name, keys))
+        if accessor not in list(Accessor):
+            known = nearest(accessor, (a.value for a in Accessor if a))
+            raise UsageError(f"a version has no part {accessor!r}", hint=known)
+        if instance and not keys[name].instance:
+            raise UsageError(f"a node has one {name!r}: it takes no [{instance}]")
+        return cls(key=keys[name], instance=instance or "*", accessor=Accessor(accessor))
+
+    def __str__(self) -> str:
+        """Return the text that parses to this selector."""
+        instance = "" if self.instance == "*" and not self.key.instance else f"[{self.instance}]"
+        return f"{self.key.name}{instance}{'.' if self.accessor else ''}{self.accessor}"
+
+    def name_of(self, seen: Seen) -> str:
+        """Return the last part of an instance: the distribution, the device."""
+        return self._parts(seen.fact.instance)[-1] if seen.fact else ""
+
+    def seen(self, snapshot: Snapshot) -> tuple[Seen, ...]:
+        """Return what is known of every instance that is meant, at least one.
+
+        What lists a thing's parts is complete unless it says otherwise: where distributions were
+        read and none is called ``torch``, torch is absent; where nothing was read, it is unknown.
+        """
+        facts = snapshot.of(self.key.name)
+        instances = dict.fromkeys(f.instance for f in facts if f.instance or not self.key.instance)
+        meant = [i for i in instances if self.instance in ("*", self._parts(i)[-1])]
+        if meant:
+            return tuple(_best(snapshot, self.key.name, instance) for instance in meant)
+        blind = [f for f in facts if isinstance(f.reading, Unreadable)]
+        unread = [fact for fact in blind if not self._one_of_a_list(fact, facts)]
+        if unread:
+            return (Seen(label=str(self), reading=unread[0].reading, fact=unread[0]),)
+        if facts:
+            return (Seen(label=str(self), reading=Absent(), fact=facts[0]),)
+        return (Seen(label=str(self), reading=Unreadable("not asked")),)
+
+    def _parts(self, instance: str) -> tuple[str, ...]:
+        return self.key.parts(instance) or ("",)
+
+    def _one_of_a_list(self, fact: Fact, facts: tuple[Fact, ...]) -> bool:
+        """Tell whether an unreadable fact is one part of a list that was read, not the list."""
+        group = self._parts(fact.instance)[:-1]
+        return bool(fact.instance) and any(
+            isinstance(f.reading, Observed) and self._parts(f.instance)[:-1] == group for f in facts
+        )
+
+
+def _best(snapshot: Snapshot, key: str, instance: str) -> Seen:
+    reading = snapshot.reading(key, instance)
+    fact = next(f for f in snapshot.of(key) if f.instance == instance and f.reading == reading)
+    return Seen(label=fact.label, reading=reading, fact=fact)
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """Return a hint that names the known word most like ``word``, or all if none is near."""
+    import difflib  # noqa: PLC0415 - imported late: needed for a misspelling only
+
+    ordered = sorted(known)
+    close = difflib.get_close_matches(word, ordered, n=1, cutoff=0.6)
+    return f"did you mean {close[0]!r}?" if close else f"known: {', '.join(ordered)}"
