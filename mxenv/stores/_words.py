@@ -1,0 +1,82 @@
+"""What a registry says beside its answers: challenges, refusals, how long to wait."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING
+
+import urllib3
+
+if TYPE_CHECKING:
+    import requests
+
+_PAIR = re.compile(r'(\w+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,]+))')
+_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
+_LONGEST = 300
+
+
+def printable(text: str) -> str:
+    """Return ``text`` as one short line that moves no terminal."""
+    return _UNPRINTABLE.sub(" ", text).strip()[:_LONGEST]
+
+
+def pairs(text: str) -> dict[str, str]:
+    """Return the parameters of a challenge."""
+    return {
+        m[1].lower(): re.sub(r"\\(.)", r"\1", m[2]) if m[2] else m[3] or ""
+        for m in _PAIR.finditer(text)
+    }
+
+
+def retry_after(value: str) -> float | None:
+    """Return the seconds that a ``Retry-After`` asks for, whichever way it is written."""
+    if value.strip().isdigit():
+        return float(value)
+    try:
+        until = parsedate_to_datetime(value)
+    except ValueError:
+        return None
+    return max(0.0, (until.astimezone(UTC) - datetime.now(UTC)).total_seconds())
+
+
+def nobody(error: Exception) -> bool:
+    """Return whether there was nobody to speak to: trying again at once does not help."""
+    below = getattr(error.args[0] if error.args else None, "reason", None)
+    kinds = (urllib3.exceptions.NewConnectionError, urllib3.exceptions.ConnectTimeoutError)
+    return isinstance(below, kinds)
+
+
+def reason(error: Exception) -> str:
+    """Return the innermost reason, in one line and without addresses of objects."""
+    inner: object = error
+    while isinstance(inner, BaseException):
+        below = getattr(inner, "reason", None) or next(
+            (a for a in inner.args if isinstance(a, BaseException)), None
+        )
+        if below is None:
+            break
+        inner = below
+    if isinstance(inner, OSError) and inner.strerror:
+        return inner.strerror
+    # Only what the system said, not which object of which library it said it to.
+    return printable(
+        str(inner).rpartition("[Errno")[2].partition("] ")[2].rstrip(")") or str(inner)
+    )
+
+
+def last_word(response: requests.Response) -> str:
+    """Return the status, and what the body says of it, in one line."""
+    word = f"{response.status_code} {response.reason or ''}".strip()
+    try:
+        said = response.raw.read(1 << 16) if response.request.method != "HEAD" else b""
+    except (urllib3.exceptions.HTTPError, OSError, ValueError, AttributeError):
+        said = b""
+    try:
+        first = json.loads(said)["errors"][0]
+        text = ": ".join(str(first[name]) for name in ("code", "message") if first.get(name))
+    except (ValueError, KeyError, IndexError, TypeError, AttributeError):
+        text = ""
+    return printable(f"{word}, {text}" if text else word)

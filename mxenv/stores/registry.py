@@ -1,0 +1,301 @@
+"""Images in a registry: the OCI distribution interface."""
+
+from __future__ import annotations
+
+import io
+import os
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, BinaryIO
+from urllib.parse import urlencode
+
+import requests
+import urllib3
+
+from mxenv.errors import RegistryError
+from mxenv.stores import INDEXES, MANIFESTS, Descriptor, _documents
+from mxenv.stores._client import ATTEMPTS, Client, Passing
+from mxenv.stores._digests import checked, digest_of
+from mxenv.stores._reference import Reference, parse
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
+
+    from mxenv.stores import Source
+
+_ACCEPT = ", ".join(sorted(INDEXES | MANIFESTS))
+_CHUNK = 1 << 18
+
+OK, CREATED, PARTIAL, NOT_FOUND = 200, 201, 206, 404
+
+
+def open_source(reference: str, *, client: Client | None = None) -> RegistrySource:
+    """Return the image that ``host[:port]/repository[:tag][@digest]`` names; ask nothing yet."""
+    named = parse(reference)
+    return RegistrySource(reference=named, client=client or _client(named))
+
+
+def open_sink(reference: str, *, client: Client | None = None) -> RegistrySink:
+    """Return the repository that ``reference`` names, to be written; nothing is sent yet."""
+    named = parse(reference)
+    return RegistrySink(reference=named, client=client or _client(named))
+
+
+def _client(reference: Reference) -> Client:
+    return Client(host=reference.host, environ=os.environ)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegistrySource:
+    """One image in a registry."""
+
+    reference: Reference
+    client: Client
+
+    @property
+    def name(self) -> str:
+        """The image as a user would name it."""
+        return str(self.reference)
+
+    def manifest(self, platform: str) -> tuple[Descriptor, bytes]:
+        """Return the manifest for ``platform``, its bytes verified."""
+        top, content = self._manifest(self.reference.name)
+        read = {top.digest: content}
+
+        def fetch(descriptor: Descriptor) -> bytes:
+            if descriptor.digest not in read:
+                read[descriptor.digest] = self._manifest(descriptor.digest)[1]
+            return read[descriptor.digest]
+
+        return _documents.resolve(top, fetch, platform, self._complain)
+
+    def blob(self, descriptor: Descriptor) -> AbstractContextManager[BinaryIO]:
+        """Open a blob as a stream; a connection that breaks is taken up where it broke."""
+        raw = _Download(client=self.client, reference=self.reference, descriptor=descriptor)
+        stream = io.BufferedReader(raw, _CHUNK)
+
+        def complain(message: str) -> RegistryError:
+            return RegistryError(f"{descriptor.digest} {message}", context=self.reference.place)
+
+        return checked(stream, descriptor, complain)
+
+    def has(self, digest: str) -> bool:
+        """Return whether a blob is there, reading none of it."""
+        return _has(self.client, self.reference, digest, "pull")
+
+    def _complain(self, message: str) -> RegistryError:
+        return RegistryError(message, context=self.name)
+
+    def _manifest(self, name: str) -> tuple[Descriptor, bytes]:
+        """Return one manifest or index, compared with its digest if that is what was asked for."""
+        content = b""
+        kind = ""
+
+        def fetch() -> requests.Response:
+            nonlocal content, kind
+            response = self.client.call(
+                "GET",
+                f"/v2/{self.reference.repository}/manifests/{name}",
+                scope="pull",
+                headers={"Accept": _ACCEPT},
+            )
+            if response.status_code == OK:
+                content = _body(response)
+                kind = response.headers.get("Content-Type", "")
+                expected = name if name.startswith("sha256:") else digest_of(content)
+                if digest_of(content) != expected:
+                    raise Passing(f"sent {digest_of(content)} for {expected}")
+            return response
+
+        response = self.client.attempt(fetch)
+        if response.status_code != OK:
+            raise self.client.refusal(f"no {self.reference.repository} {name}", response)
+        found = Descriptor(
+            media_type=_documents.media_type(content, kind, self._complain),
+            digest=digest_of(content),
+            size=len(content),
+        )
+        return found, content
+
+
+def _body(response: requests.Response) -> bytes:
+    """Return a small body, whole."""
+    try:
+        content = response.raw.read(_documents.LARGEST + 1)
+    except (urllib3.exceptions.HTTPError, OSError) as error:
+        raise Passing(f"broke off: {error}") from error
+    finally:
+        response.close()
+    if len(content) > _documents.LARGEST:
+        raise Passing("sent more than any manifest needs")
+    return bytes(content)
+
+
+def _has(client: Client, reference: Reference, digest: str, scope: str) -> bool:
+    target = f"/v2/{reference.repository}/blobs/{digest}"
+    response = client.attempt(lambda: client.call("HEAD", target, scope=scope))
+    response.close()
+    if response.status_code in {OK, NOT_FOUND}:
+        return response.status_code == OK
+    raise client.refusal(f"cannot look for {digest}", response)
+
+
+class _Download(io.RawIOBase):
+    """A blob as it comes; it derives from `io.RawIOBase` so that it can be buffered."""
+
+    def __init__(self, *, client: Client, reference: Reference, descriptor: Descriptor) -> None:
+        self._client = client
+        self._target = f"/v2/{reference.repository}/blobs/{descriptor.digest}"
+        self._descriptor = descriptor
+        self._at = 0
+        self._response: requests.Response | None = None
+        self._broken = 0
+
+    def readable(self) -> bool:
+        """Return true: reading is all that can be done."""
+        return True
+
+    def readinto(self, buffer: bytearray | memoryview, /) -> int:  # type: ignore[override]
+        """Read on, over as many connections as it takes within reason."""
+        while True:
+            try:
+                if self._response is None:
+                    self._response = self._open()
+                data = self._response.raw.read(len(buffer))
+                if data or self._at >= self._descriptor.size:
+                    break
+                word = f"ended after {self._at} of {self._descriptor.size} bytes"
+            except (urllib3.exceptions.HTTPError, OSError) as error:
+                word = str(error)
+            self._again(word)
+        self._at += len(data)
+        buffer[: len(data)] = data
+        return len(data)
+
+    def _again(self, word: str) -> None:
+        self._broken += 1
+        if self._response is not None:
+            self._response.close()
+        self._response = None
+        if self._broken >= ATTEMPTS:
+            raise RegistryError(
+                f"{self._descriptor.digest} broke off {self._broken} times: {word[:200]}",
+                context=self._client.host,
+            )
+        self._client.sleep(0.5 * 2 ** (self._broken - 1))
+
+    def _open(self) -> requests.Response:
+        headers = {"Range": f"bytes={self._at}-"} if self._at else {}
+        response = self._client.attempt(
+            lambda: self._client.call("GET", self._target, scope="pull", headers=headers)
+        )
+        if response.status_code == PARTIAL and self._at:
+            start = response.headers.get("Content-Range", "").removeprefix("bytes ").partition("-")
+            if start[0] == str(self._at):
+                return response
+        elif response.status_code == OK:
+            self._skip(response)
+            return response
+        raise self._client.refusal(f"no blob {self._descriptor.digest}", response)
+
+    def _skip(self, response: requests.Response) -> None:
+        """Pass over what was read already, for a registry that knows no ranges."""
+        left = self._at
+        while left and (data := response.raw.read(min(left, _CHUNK))):
+            left -= len(data)
+
+    def close(self) -> None:
+        """Let the connection go."""
+        if self._response is not None:
+            self._response.close()
+        super().close()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegistrySink:
+    """A repository that is written to."""
+
+    reference: Reference
+    client: Client
+
+    def has(self, digest: str) -> bool:
+        """Return whether a blob is there."""
+        return _has(self.client, self.reference, digest, "push")
+
+    def mount(self, descriptor: Descriptor, source: Source) -> bool:
+        """Have the registry take a blob from another of its repositories, if that is its own."""
+        if not isinstance(source, RegistrySource) or source.reference.host != self.reference.host:
+            return False
+        if source.reference.repository == self.reference.repository:
+            return self.has(descriptor.digest)
+        query = {"mount": descriptor.digest, "from": source.reference.repository}
+        scope = f"push, pull {source.reference.repository}"
+        response = self._start(query, scope)
+        if response.status_code == CREATED:
+            response.close()
+            return True
+        self._abandon(response)
+        return False
+
+    def write(self, descriptor: Descriptor, open_blob: Callable[[], BinaryIO]) -> None:
+        """Upload a blob in one request; a failed attempt starts again from nothing."""
+
+        def upload() -> requests.Response:
+            started = self._post({}, "push")
+            location = started.headers.get("Location", "")
+            started.close()
+            if started.status_code != requests.codes.accepted or not location:
+                return started
+            joint = "&" if "?" in location else "?"
+            return self.client.call(
+                "PUT",
+                f"{location}{joint}{urlencode({'digest': descriptor.digest})}",
+                scope="push",
+                headers={"Content-Type": "application/octet-stream"},
+                body=(open_blob, descriptor.size),
+            )
+
+        response = self.client.attempt(upload)
+        if response.status_code != CREATED:
+            raise self.client.refusal(
+                f"{self.reference.place} did not take {descriptor.digest}", response
+            )
+        response.close()
+
+    def tag(self, manifest: bytes, media_type: str, name: str) -> str:
+        """Put a manifest under ``name``, or by its digest alone; return its digest."""
+        digest = digest_of(manifest)
+        response = self.client.attempt(
+            lambda: self.client.call(
+                "PUT",
+                f"/v2/{self.reference.repository}/manifests/{name or digest}",
+                scope="push",
+                headers={"Content-Type": media_type},
+                body=(lambda: io.BytesIO(manifest), len(manifest)),
+            )
+        )
+        if response.status_code != CREATED:
+            raise self.client.refusal(f"{self.reference.place} did not take the manifest", response)
+        response.close()
+        told = response.headers.get("Docker-Content-Digest", digest)
+        if told != digest:
+            raise RegistryError(f"stored {told} for {digest}", context=self.reference.place)
+        return digest
+
+    def _start(self, query: dict[str, str], scope: str) -> requests.Response:
+        return self.client.attempt(lambda: self._post(query, scope))
+
+    def _post(self, query: dict[str, str], scope: str) -> requests.Response:
+        tail = f"?{urlencode(query)}" if query else ""
+        target = f"/v2/{self.reference.repository}/blobs/uploads/{tail}"
+        return self.client.call("POST", target, scope=scope)
+
+    def _abandon(self, response: requests.Response) -> None:
+        """End the upload that a registry begins when it does not mount."""
+        location = response.headers.get("Location", "")
+        accepted = response.status_code == requests.codes.accepted
+        response.close()
+        if accepted and location:
+            with suppress(RegistryError, Passing):
+                self.client.call("DELETE", location, scope="push").close()
