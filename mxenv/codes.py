@@ -70,8 +70,8 @@ CODES: Mapping[str, Code] = {
     ),
     "MX109": Code(
         title="component covered",
-        meaning="A release or tested row has exactly this version, and agrees with the SDK and with "
-        "every other named component.",
+        meaning="A release or tested row has exactly this version, and agrees with the SDK and "
+        "with every other named component.",
         remedy="Nothing to do.",
     ),
     "MX110": Code(
@@ -87,8 +87,8 @@ CODES: Mapping[str, Code] = {
     ),
     "MX112": Code(
         title="a rule could not be decided",
-        meaning="A rule may apply to this node or may be broken, and a fact that it needs could not "
-        "be read. It is not skipped: that would turn a blind probe into a clean bill of health.",
+        meaning="A rule may apply to this node or may be broken, and a fact that it needs could "
+        "not be read. It is not skipped: that would turn a blind probe into a clean bill of health.",
         remedy="Make the fact readable, then probe again.",
     ),
     "MX113": Code(
@@ -103,8 +103,8 @@ CODES: Mapping[str, Code] = {
     ),
     "MX115": Code(
         title="may be known to be broken",
-        meaning="The node may be in a state that the matrix lists as not working; a fact that would "
-        "tell could not be read.",
+        meaning="The node may be in a state that the matrix lists as not working; a fact that "
+        "would tell could not be read.",
         remedy="Make the fact readable, then probe again.",
     ),
     "MX116": Code(
