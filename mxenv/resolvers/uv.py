@@ -1,0 +1,113 @@
+"""How requirements become exact wheels with uv, for a target that need not be this machine."""
+
+from __future__ import annotations
+
+import tempfile
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mxenv import wheel_tags
+from mxenv.errors import Incompatible, IndexFailed
+from mxenv.lock import MACHINES, Package, Wheel
+from mxenv.resolvers import Place, Request, Resolution, Resolver, _listing, _run, _stubs
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from packaging.tags import Tag
+
+    from mxenv.resolvers import Indexes
+
+LIBCS = ("2.17", "2.28", *(f"2.{number}" for number in range(31, 41)))
+"""The glibc versions that ``--python-platform …-manylinux_2_N`` of uv 0.9 and later knows."""
+
+
+def resolve(request: Request) -> Resolution:
+    """Return the wheels to add; what is provided is constrained to itself and left out."""
+    fitting = wheel_tags.supported(request.python, request.platform, request.libc)
+    provided = {entry.name: entry.version for entry in request.provided}
+    with tempfile.TemporaryDirectory(prefix="mxenv-lock-") as name:
+        folder = Path(name)
+        arguments = _prepare(folder, request, fitting)
+        text, notes = _run.compile_pylock(folder, arguments, request.indexes)
+        entries = tomllib.loads(text).get("packages", [])
+        stubs = str(folder)
+        packages = tuple(
+            _package(entry, fitting) for entry in entries if entry["name"] not in provided
+        )
+    used = tuple(sorted(entry["name"] for entry in entries if entry["name"] in provided))
+    notes = tuple(note for note in notes if stubs not in note)
+    return Resolution(packages=packages, used=used, notes=notes)
+
+
+def locate(packages: tuple[Package, ...], python: str, indexes: Indexes) -> Mapping[str, Place]:
+    """Return where each wheel of exactly these versions is, by file name."""
+    if not packages:
+        return {}
+    with tempfile.TemporaryDirectory(prefix="mxenv-fetch-") as name:
+        folder = Path(name)
+        pins = "".join(f"{package.name}=={package.version}\n" for package in packages)
+        (folder / "requirements.in").write_text(pins)
+        text, _ = _run.compile_pylock(
+            folder, ("--no-deps", "--universal", "--python-version", python), indexes
+        )
+    found = {}
+    for entry in tomllib.loads(text).get("packages", []):
+        for wheel in entry.get("wheels", []):
+            place = _listing.location(wheel, indexes.directory)
+            sha256 = wheel.get("hashes", {}).get("sha256", "")
+            found[_listing.file_name(wheel)] = Place(location=place, sha256=sha256)
+    return found
+
+
+RESOLVER = Resolver(title="uv", resolve=resolve, locate=locate)
+
+
+def _prepare(folder: Path, request: Request, fitting: tuple[Tag, ...]) -> tuple[str, ...]:
+    """Write what uv reads into ``folder``; return the arguments that say so."""
+    stubs = folder / "stubs"
+    stubs.mkdir()
+    _stubs.write(stubs, request.provided, fitting[0])
+    (folder / "requirements.in").write_text("".join(f"{text}\n" for text in request.requires))
+    pins = "".join(f"{entry.name}=={entry.version}\n" for entry in request.provided)
+    (folder / "provided.txt").write_text(pins)
+    if request.preferred:
+        # uv stays with the versions of the file that it is about to write.
+        (folder / _run.OUTPUT).write_text(_listing.preferences(request.preferred))
+    return (
+        *("--python-version", request.python),
+        *("--python-platform", _platform(request.platform, request.libc)),
+        *("--constraints", str(folder / "provided.txt")),
+        *(("--find-links", str(stubs)) if request.provided else ()),
+    )
+
+
+def _platform(platform: str, libc: str) -> str:
+    """Return uv's name for the newest platform that wheels may be built for."""
+    wanted = wheel_tags.minor(libc or wheel_tags.SCRATCH_LIBC)
+    known = [libc for libc in LIBCS if wheel_tags.minor(libc) <= wanted]
+    if not known:
+        raise Incompatible(f"uv resolves for glibc {LIBCS[0]} and newer; the base has {libc}")
+    return f"{MACHINES[platform]}-manylinux_{known[-1].replace('.', '_')}"
+
+
+def _package(entry: Mapping[str, Any], fitting: tuple[Tag, ...]) -> Package:
+    name = entry["name"]
+    wheels = {_listing.file_name(wheel): wheel for wheel in entry.get("wheels", [])}
+    chosen = wheel_tags.best(wheels, fitting)
+    if chosen is None:
+        raise Incompatible(
+            f"{name} {entry.get('version', '')} has no wheel for the target",
+            hint="build one and add its folder with --find-links",
+        )
+    wheel = wheels[chosen]
+    sha256 = wheel.get("hashes", {}).get("sha256", "")
+    if not sha256:
+        raise IndexFailed(f"no sha256 is known of {chosen}")
+    return Package(
+        name=name,
+        version=entry["version"],
+        wheel=Wheel(name=chosen, sha256=sha256, size=_listing.size(wheel)),
+    )
