@@ -14,9 +14,14 @@ from mxenv.cli._output import Output, answers
 @click.command("gate")
 @click.argument("paths", nargs=-1, type=_options.PATH)
 @_options.matrices
+@click.option(
+    "--allow-waivers",
+    is_flag=True,
+    help="Let the waivers of the judged locks count; whoever runs the gate decides.",
+)
 @answers()
 def COMMAND(  # noqa: N802, PLR0913 - a constant; every option is an argument
-    output: Output, *, paths: tuple[Path, ...], matrices: tuple[Path, ...]
+    output: Output, *, paths: tuple[Path, ...], matrices: tuple[Path, ...], allow_waivers: bool
 ) -> None:
     """Refuse what is not known to work together: for CI, offline, without an accelerator.
 
@@ -26,9 +31,12 @@ def COMMAND(  # noqa: N802, PLR0913 - a constant; every option is an argument
     """
     from mxenv.api import checking, gating  # noqa: PLC0415 - imported late: --help needs no api
 
-    matrix = checking.load_matrix(matrices)
-    verdicts = gating.gate(
-        paths or (Path(),), matrix=matrix, today=_options.today(), now=_options.now()
+    trust = gating.Trust(
+        matrix=checking.load_matrix(matrices),
+        today=_options.today(),
+        now=_options.now(),
+        waivers=allow_waivers,
     )
+    verdicts = gating.gate(paths or (Path(),), trust)
     output.verdicts(verdicts)
     sys.exit(_status.STATUS[_status.worst(verdicts)])

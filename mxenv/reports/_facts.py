@@ -182,14 +182,15 @@ def _absent(facts: Iterable[Fact], given: Snapshot, page: Page) -> Iterator[str]
 
 
 def differences(given: Sequence[Difference], page: Page) -> str:
-    """Return what differs, fact by fact, both sides one above the other."""
+    """Return what differs, fact by fact, the first side above the second."""
     lines: list[str] = []
     for difference in given:
         lines.append(page.paint(harmless(difference.label), "bold"))
-        for sign, reading, style in (
-            ("-", difference.left, "red"),
-            ("+", difference.right, "green"),
+        for sign, readings, style in (
+            ("-", difference.before, "red"),
+            ("+", difference.after, "green"),
         ):
-            text = wrapped(worded(reading), page, indent=4)
-            lines += [page.paint(f"  {sign} {text[0]}", style), *text[1:]]
+            said = " | ".join(map(worded, readings)) or "not asked"
+            first, *rest = wrapped(said, page, indent=4)
+            lines += [page.paint(f"  {sign} {first}", style), *rest]
     return "".join(line + "\n" for line in lines)

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, TypedDict, assert_never
 
+from mxenv.facts import Absent, Observed, Unreadable
 from mxenv.reports import Report
+from mxenv.snapshot import to_json
 from mxenv.verdict import Outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    from mxenv.facts import FactKey, Reading, Snapshot, Value
+    from mxenv.fingerprint import Difference
     from mxenv.reports import Page
     from mxenv.verdict import Evidence, Finding, Verdict, Waiver
 
@@ -78,4 +82,42 @@ def _waiver(waiver: Waiver) -> dict[str, str]:
     }
 
 
-REPORT = Report(title="JSON for programs", verdicts=verdicts)
+def snapshot(given: Snapshot, keys: Mapping[str, FactKey], page: Page) -> str:  # noqa: ARG001 - no page to lay out
+    """Return the snapshot as a file would hold it."""
+    return to_json(given, keys)
+
+
+def differences(given: Sequence[Difference], page: Page) -> str:  # noqa: ARG001 - no page to lay out
+    """Return every difference with all readings of both sides."""
+    rows = [
+        {
+            "key": one.key,
+            "instance": one.instance,
+            "kind": one.kind,
+            "before": [_reading(reading) for reading in one.before],
+            "after": [_reading(reading) for reading in one.after],
+        }
+        for one in given
+    ]
+    document = {"schema": "mxenv.diff/1", "differences": rows}
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def _reading(reading: Reading) -> dict[str, Value]:
+    match reading:
+        case Observed(value):
+            return {"status": "observed", "value": value}
+        case Unreadable(reason):
+            return {"status": "unreadable", "reason": reason}
+        case Absent():
+            return {"status": "absent"}
+        case _:
+            assert_never(reading)
+
+
+REPORT = Report(
+    title="JSON for programs",
+    verdicts=verdicts,
+    snapshot=snapshot,
+    differences=differences,
+)

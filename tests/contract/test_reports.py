@@ -1,0 +1,206 @@
+"""Every report says everything that matters, and none can turn bad news into good."""
+
+from __future__ import annotations
+
+import importlib.resources
+import json
+from datetime import date
+from xml.etree import ElementTree as ET
+
+import jsonschema
+import pytest
+
+from mxenv import _plugins
+from mxenv.reports import PAPER, Page, Report
+from mxenv.verdict import Evidence, Finding, Outcome, Verdict, Waiver
+
+FORMATS = _plugins.names("reports")
+SAYS = Evidence(
+    link="https://example.org/notes?a=1&b=<2>",
+    who="MetaX release notes",
+    when="2026-03-02",
+    grade="vendor",
+)
+WAIVER = Waiver(
+    code="MX104",
+    reason="measured by us; see the ticket",
+    owner="platform@example.org",
+    expires=date(2027, 1, 31),
+)
+
+
+def finding(outcome: Outcome, code: str = "MX101", waiver: Waiver | None = None) -> Finding:
+    return Finding(
+        code=code,
+        outcome=outcome,
+        subject=f"torch-{outcome.word}",
+        found="2.8.0+metax3.5.3.9 in /opt/conda, 100% <sure> & \x1b[31mred\x1b[0m\nnext: line, end",
+        expected="a build for SDK 3.7.0.*",
+        because=(SAYS,),
+        remedy="pip install 'torch==2.8.0+metax3.7.0.1'",
+        row="metax.toml:rule:wheel-same-maca",
+        waiver=waiver,
+    )
+
+
+def verdict(*findings: Finding, subject: str = "node-7") -> Verdict:
+    return Verdict(subject=subject, findings=findings, matrix="sha256:" + "ab" * 32)
+
+
+BAD = verdict(
+    finding(Outcome.COMPATIBLE, "MX103"),
+    finding(Outcome.UNKNOWN, "MX102"),
+    finding(Outcome.INCOMPATIBLE),
+    finding(Outcome.INCOMPATIBLE, "MX104", WAIVER),
+)
+NOTHING = verdict()
+
+
+def rendered(name: str, *verdicts: Verdict, page: Page = PAPER) -> str:
+    report: Report = _plugins.load("reports", name)
+    return report.verdicts(verdicts, page)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+class TestEveryReport:
+    def test_it_has_a_title(self, name: str) -> None:
+        assert _plugins.load("reports", name).title
+
+    def test_equal_verdicts_give_equal_bytes(self, name: str) -> None:
+        assert rendered(name, BAD) == rendered(name, BAD)
+
+    def test_it_ends_with_a_newline_and_holds_no_escape_of_a_terminal(self, name: str) -> None:
+        text = rendered(name, BAD, NOTHING)
+        assert text.endswith("\n")
+        assert "\x1b" not in text
+
+    def test_every_finding_that_is_not_fine_is_named_with_its_code(self, name: str) -> None:
+        text = rendered(name, BAD)
+        for code in ("MX101", "MX102", "MX104"):
+            assert code in text
+
+    def test_what_to_do_is_said(self, name: str) -> None:
+        assert "torch==2.8.0+metax3.7.0.1" in rendered(name, BAD)
+
+    def test_the_owner_of_a_waiver_is_named(self, name: str) -> None:
+        assert "platform@example.org" in rendered(name, BAD)
+
+    def test_good_and_bad_news_differ(self, name: str) -> None:
+        good = verdict(finding(Outcome.COMPATIBLE))
+        assert rendered(name, good) != rendered(name, verdict(finding(Outcome.UNKNOWN)))
+        assert rendered(name, good) != rendered(name, NOTHING)
+
+
+class TestText:
+    def test_the_worst_comes_first_and_waived_findings_last(self) -> None:
+        lines = [line for line in rendered("text", BAD).splitlines() if "  MX" in line]
+        assert [line.split()[:2] for line in lines] == [
+            ["incompatible", "MX101"],
+            ["unknown", "MX102"],
+            ["waived", "MX104"],
+        ]
+
+    def test_the_last_line_sums_up(self) -> None:
+        assert rendered("text", BAD).splitlines()[-1] == (
+            "node-7: INCOMPATIBLE - 1 incompatible, 1 unknown, 1 compatible, 1 waived"
+            " (-v shows all), matrix sha256:abababababab"
+        )
+
+    def test_what_is_fine_is_shown_when_asked_for(self) -> None:
+        assert "MX103" not in rendered("text", BAD)
+        assert "MX103" in rendered("text", BAD, page=Page(verbose=True))
+
+    def test_having_checked_nothing_reads_as_unknown(self) -> None:
+        assert rendered("text", NOTHING).startswith("node-7: UNKNOWN - nothing was checked")
+
+    @pytest.mark.parametrize("width", [40, 80, 200])
+    def test_no_line_is_wider_than_the_page_but_for_words_that_cannot_be_split(
+        self, width: int
+    ) -> None:
+        for line in rendered("text", BAD, page=Page(width=width, verbose=True)).splitlines():
+            longest = max(map(len, line.split()), default=0)
+            assert len(line) <= max(width, len(line) - len(line.lstrip()) + longest + 24)
+
+    def test_paint_changes_no_word(self) -> None:
+        painted = rendered(
+            "text", BAD, page=Page(width=80, paint=lambda text, style: f"{text}" if style else text)
+        )
+        assert painted == rendered("text", BAD, page=Page(width=80))
+
+
+class TestJson:
+    SCHEMA = json.loads(
+        importlib.resources.files("mxenv")
+        .joinpath("schemas/verdict.schema.json")
+        .read_text(encoding="utf-8")
+    )
+
+    @pytest.mark.parametrize("verdicts", [(), (BAD,), (BAD, NOTHING)])
+    def test_it_obeys_its_schema(self, verdicts: tuple[Verdict, ...]) -> None:
+        jsonschema.validate(json.loads(rendered("json", *verdicts)), self.SCHEMA)
+
+    def test_the_outcome_is_that_of_the_worst_verdict(self) -> None:
+        good = verdict(finding(Outcome.COMPATIBLE))
+        assert json.loads(rendered("json", good))["outcome"] == "compatible"
+        assert json.loads(rendered("json", good, NOTHING))["outcome"] == "unknown"
+        assert json.loads(rendered("json", good, BAD))["outcome"] == "incompatible"
+        assert json.loads(rendered("json"))["outcome"] == "unknown"
+
+
+class TestJUnit:
+    def test_unknown_fails_as_well_and_waived_is_skipped(self) -> None:
+        suite = ET.fromstring(rendered("junit", BAD))[0]  # noqa: S314 - our own text
+        assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("4", "2", "1")
+        assert len(suite.findall("testcase/failure")) == 2
+
+    def test_an_empty_verdict_is_a_failure(self) -> None:
+        suite = ET.fromstring(rendered("junit", NOTHING))[0]  # noqa: S314 - our own text
+        assert suite.get("failures") == "1"
+
+
+class TestGithub:
+    def test_an_annotation_is_one_line_and_escaped(self) -> None:
+        lines = rendered("github", BAD).splitlines()
+        assert [line.split(" ")[0] for line in lines] == [
+            "::error",
+            "::notice",
+            "::warning",
+            "::error",
+        ]
+        assert "100%25 <sure>" in lines[0]
+
+    def test_a_verdict_on_a_file_points_at_it(self) -> None:
+        text = rendered("github", verdict(finding(Outcome.UNKNOWN), subject="a/pylock.x.toml"))
+        assert text.startswith("::warning file=a/pylock.x.toml,title=MX101 torch-unknown::found")
+
+
+class TestSarif:
+    def run(self, *verdicts: Verdict) -> dict[str, list[dict[str, object]]]:
+        document = json.loads(rendered("sarif", *verdicts))
+        assert document["version"] == "2.1.0"
+        run: dict[str, list[dict[str, object]]] = document["runs"][0]
+        return run
+
+    def test_levels_follow_outcomes(self) -> None:
+        levels = {r["ruleId"]: (r["level"], r["kind"]) for r in self.run(BAD)["results"]}
+        assert levels["MX101"] == ("error", "fail")
+        assert levels["MX102"] == ("warning", "fail")
+        assert levels["MX103"] == ("none", "pass")
+
+    def test_a_waived_finding_is_suppressed_with_its_reason(self) -> None:
+        waived = [r for r in self.run(BAD)["results"] if r["ruleId"] == "MX104"]
+        assert waived[0]["suppressions"] == [
+            {
+                "kind": "external",
+                "status": "accepted",
+                "justification": "platform@example.org, until 2027-01-31: "
+                "measured by us; see the ticket",
+            }
+        ]
+
+    def test_a_file_is_a_physical_location(self) -> None:
+        result = self.run(verdict(finding(Outcome.UNKNOWN), subject="a b/image.toml"))["results"][0]
+        assert result["locations"][0]["physicalLocation"] == {  # type: ignore[index] # parsed JSON
+            "artifactLocation": {"uri": "a%20b/image.toml"},
+            "region": {"startLine": 1},
+        }
