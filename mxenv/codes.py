@@ -88,7 +88,7 @@ CODES: Mapping[str, Code] = {
     "MX112": Code(
         title="a rule could not be decided",
         meaning="A rule may apply to this node or may be broken, and a fact that it needs could "
-        "not be read. It is not skipped: that would turn a blind probe into a clean bill of health.",
+        "not be read. It is not skipped: a blind probe would then be a clean bill of health.",
         remedy="Make the fact readable, then probe again.",
     ),
     "MX113": Code(
