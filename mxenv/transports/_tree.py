@@ -47,10 +47,6 @@ class Unanswered(Exception):
         self.answer = Unreadable(reason, passing)
 
 
-class NotKept(Unanswered):
-    """A tree is only part of another one, and does not hold this: no word on its being there."""
-
-
 class Tree(Protocol):
     """Files as they lie somewhere.
 
@@ -191,23 +187,18 @@ class Walker:
     def _matches(self, glob: Glob) -> Answer[Matches]:
         matches: list[tuple[str, Answer[str]]] = []
         top, segments = _split(glob.pattern)
-        missing = None
         if top and self.find(top).status is None:
             return Absent()
         for path, problem in self._walk(top, segments):
-            if isinstance(problem, NotKept):
-                missing = problem
-            elif problem is not None and path == top:
+            if problem is not None and path == top:
                 return _reason(problem)
-            elif problem is not None:
+            if problem is not None:
                 matches.append((path, _reason(problem)))
             elif glob.part is None:
                 matches.append((path, Found("")))
             else:
                 matches.extend(self._match(path, glob.part, glob.limit))
-        if not matches:
-            return Absent() if missing is None else missing.answer
-        return Found(tuple(sorted(matches, key=lambda match: match[0])))
+        return Found(tuple(sorted(matches, key=lambda match: match[0]))) if matches else Absent()
 
     def _match(self, path: str, part: Part, limit: int) -> Iterator[tuple[str, Answer[str]]]:
         try:

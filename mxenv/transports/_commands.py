@@ -1,0 +1,163 @@
+"""How a command is run on this machine: found in known places, with a clean environment, ended."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import time
+from contextlib import suppress
+from typing import IO, TYPE_CHECKING
+
+from mxenv.facts import Unreadable
+from mxenv.question import NOT_FOUND, TIMED_OUT, Completed
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from threading import Event
+
+    from mxenv.question import Command
+    from mxenv.transports import Allowed
+
+DIRECTORIES = (
+    "/usr/local/sbin",
+    "/usr/local/bin",
+    "/usr/sbin",
+    "/usr/bin",
+    "/sbin",
+    "/bin",
+    "/opt/mxdriver/bin",
+    "/opt/maca/bin",
+    "/opt/maca/mxgpu_llvm/bin",
+    "/opt/maca/ompi/bin",
+)
+"""Where a tool may be; the caller's PATH may hold anything."""
+VENDOR_DIRECTORIES = ("/opt/maca", "/opt/mxdriver", "/opt/mxn100", "/opt/hpcc")
+"""Whose libraries a vendor's tool may be told to load."""
+OUTPUT_LIMIT = 1 << 20
+FLOOD = 8 * OUTPUT_LIMIT
+"""Bytes of output at which a command is stopped; what is kept of it ends earlier."""
+KILLED = 128 + signal.SIGKILL
+PAUSE = 0.02
+"""Seconds between two looks at a command that runs."""
+
+
+def permitted(argv: tuple[str, ...], allowed: Allowed) -> bool:
+    """Return whether ``argv`` is on the list; ``{…}`` in it stands for one number."""
+    return any(len(entry) == len(argv) and all(map(_agrees, entry, argv)) for entry in allowed)
+
+
+def _agrees(entry: str, part: str) -> bool:
+    if re.fullmatch(r"\{\w+\}", entry):
+        return part.isascii() and part.isdigit()
+    return entry == part
+
+
+def run(
+    command: Command,
+    allowed: Allowed,
+    environment: Mapping[str, str],
+    stop: Event,
+    directories: tuple[str, ...] = DIRECTORIES,
+) -> Completed | Unreadable:
+    """Run ``command`` to its end, its time limit, or ``stop``; one not allowed is unreadable."""
+    if not permitted(command.argv, allowed):
+        return Unreadable("not on the list of commands that only read")
+    tool = _find(command.argv[0], directories)
+    if tool is None:
+        return Completed(NOT_FOUND)
+    # Files in memory, not pipes: a grandchild that keeps a pipe open would keep us waiting.
+    with _file("stdout") as stdout, _file("stderr") as stderr:
+        try:
+            process = subprocess.Popen(  # noqa: S603 - an argv from the allow-list, no shell
+                (tool, *command.argv[1:]),
+                stdin=subprocess.DEVNULL,
+                stdout=stdout,
+                stderr=stderr,
+                env=_clean(environment),
+                cwd="/",
+                start_new_session=True,
+            )
+        except OSError as error:
+            return Unreadable(f"cannot be run: {(error.strerror or str(error)).lower()}")
+        returncode = _wait(process, command.seconds, (stdout, stderr), stop)
+        return Completed(returncode, _text(stdout), _text(stderr))
+
+
+def _file(name: str) -> IO[bytes]:
+    return os.fdopen(os.memfd_create(name, os.MFD_CLOEXEC), "w+b")
+
+
+def _find(name: str, directories: tuple[str, ...]) -> str | None:
+    if "/" in name:
+        return name if os.access(name, os.X_OK) else None
+    paths = (f"{directory}/{name}" for directory in directories)
+    return next((path for path in paths if _runnable(path)), None)
+
+
+def _runnable(path: str) -> bool:
+    return os.path.isfile(path) and os.access(path, os.X_OK)  # noqa: PTH113 - text in, text out
+
+
+def _clean(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return an environment in which nothing of the caller's is loaded or changes the output."""
+    kept = {"PATH": ":".join(DIRECTORIES), "LC_ALL": "C", "TERM": "dumb"}
+    if any(_below(environment.get("MACA_PATH", ""), top) for top in VENDOR_DIRECTORIES):
+        kept["MACA_PATH"] = environment["MACA_PATH"]
+    libraries = [
+        entry
+        for entry in environment.get("LD_LIBRARY_PATH", "").split(":")
+        if any(_below(entry, top) for top in VENDOR_DIRECTORIES)
+    ]
+    if libraries:
+        kept["LD_LIBRARY_PATH"] = ":".join(libraries)
+    return kept
+
+
+def _below(entry: str, top: str) -> bool:
+    path = os.path.normpath(entry)
+    # The SDK's own directory has its version in its name: /opt/maca-3.5.3.
+    return path == top or path.startswith((f"{top}/", f"{top}-"))
+
+
+def _wait(
+    process: subprocess.Popen[bytes], seconds: float, outputs: tuple[IO[bytes], ...], stop: Event
+) -> int:
+    """Wait for ``process``, return its status; stop one that hangs or floods, and its family."""
+    deadline = time.monotonic() + seconds
+    while process.poll() is None:
+        late = time.monotonic() > deadline or stop.is_set()
+        if late or any(os.fstat(output.fileno()).st_size > FLOOD for output in outputs):
+            _kill(process)
+            # Not for ever: a process that waits for a broken device cannot even be killed.
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(1.0)
+            return TIMED_OUT if late else KILLED
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(PAUSE)
+    # As a shell would say it: a signal counts from 128.
+    return process.returncode if process.returncode >= 0 else 128 - process.returncode
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    import psutil  # noqa: PLC0415 - imported late: needed only when a command hangs
+
+    try:
+        family = [psutil.Process(process.pid)]
+        family += family[0].children(recursive=True)
+    except psutil.Error:
+        family = []
+    for member in family:
+        try:
+            member.kill()
+        except psutil.Error:
+            continue
+    # Those whose parent has gone are found by their session's group.
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def _text(output: IO[bytes]) -> str:
+    output.seek(0)
+    return output.read(OUTPUT_LIMIT).decode(errors="replace")

@@ -1,0 +1,49 @@
+"""A root file system in a directory: a mounted disk, an unpacked image, a chroot."""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mxenv.errors import UsageError
+from mxenv.facts import View
+from mxenv.transports import Transport
+from mxenv.transports._disk import DiskTree
+from mxenv.transports._tree import answer, of_an_image
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from mxenv.probe import Host
+    from mxenv.question import Answers, Question
+    from mxenv.transports import Allowed
+
+
+@dataclass(frozen=True, slots=True)
+class RootHost:
+    """The files below a directory; every link in them stays below it."""
+
+    name: str
+    tree: DiskTree
+    view: View = View.IMAGE
+
+    def gather(self, questions: Iterable[Question]) -> Answers:
+        """Answer from the files; nothing is run, and nothing is said about a node."""
+        return answer(self.tree, questions, of_an_image)
+
+
+@contextmanager
+def _open(rest: str, allowed: Allowed) -> Iterator[Host]:  # noqa: ARG001 - every transport's signature
+    if not rest:
+        raise UsageError("'root:' names no directory", hint="say root:DIR")
+    path = Path(rest)
+    if not path.is_dir():
+        raise UsageError("not a directory", context=f"root:{rest}", hint="say root:DIR")
+    real = path.resolve()
+    yield RootHost(real.name or "/", DiskTree("" if real == Path("/") else os.fspath(real)))
+
+
+TRANSPORT = Transport(title="a root file system in a directory", address="DIR", open=_open)
