@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+from mxenv.facts import Observed, Unreadable
+from mxenv.vendors._mxsmi import AVAILABLE, Output
+from mxenv.vendors._mxsmi_lists import parse_list, parse_versions
+
+UUID = "GPU-00000000-0000-0000-0000-00000000000a"
+LIST = f"""\
+mx-smi  version: 2.2.12
+GPU#0    MXC500      0000:37:00.0   Available (UUID: {UUID})
+  SGPU#3   25% 15.625gb   Available (UUID: {UUID}) sgpu-1700000000
+GPU#1    MXC500      0000:0E:00.0   Not Available(MetaX Sysfs File Unaccessible)
+"""
+OLD_LIST = """\
+mx-smi  version: 2.2.6
+GPU#0    MXC500      0000:37:00.0   Available
+GPU#1    MXC600-AL   0000:38:00.0   Available
+"""
+UNITS = """\
+    Version
+        MACA                                      : {maca}\x20
+        BIOS                                      : 1.33.5.0\x20
+        KMD                                       : 3.8.30\x20
+        SMP0                                      : 1.33.5.0\x20
+        CCX0                                      : 1.33.0.0\x20
+        VR0                                       : 0.13.0.5\x20
+        MCU                                       : 1.2.6.0\x20
+
+"""
+VERSIONS = (
+    """\
+mx-smi  version: 2.2.12
+
+=================== MetaX System Management Interface Log ===================
+Timestamp                                         : Mon Nov 16 09:12:03 2026
+
+Attached GPUs                                     : 2
+GPU#0  MXC500  0000:37:00.0
+"""
+    + UNITS.format(maca="3.5.3.20")
+    + "GPU#1  MXC500  0000:38:00.0\n"
+    + UNITS.format(maca="3.5.3.20")
+    + "End of Log\n"
+)
+
+
+def output(parsed: Output | Unreadable) -> Output:
+    assert isinstance(parsed, Output)
+    return parsed
+
+
+def test_a_list_tells_model_state_and_slices() -> None:
+    first, second = output(parse_list(LIST)).devices
+    assert (first.bdf, first.model, first.state) == ("0000:37:00.0", Observed("C500"), AVAILABLE)
+    assert first.slices == (("3", Observed(("compute 25 %", "16000 MiB"))),)
+    assert (second.bdf, second.state) == ("0000:0e:00.0", "MetaX Sysfs File Unaccessible")
+
+
+def test_a_list_without_uuids_is_a_list_too() -> None:
+    devices = output(parse_list(OLD_LIST)).devices
+    assert [(card.model, card.state) for card in devices] == [
+        (Observed("C500"), AVAILABLE),
+        (Observed("C600-AL"), AVAILABLE),
+    ]
+
+
+def test_no_uuid_is_kept() -> None:
+    assert UUID not in repr(parse_list(LIST))
+    assert UUID not in repr(parse_list(LIST.replace("Available (", "Availalbe (")))
+
+
+def test_a_list_cut_within_a_line_complains_of_it() -> None:
+    for end in ("Not Available(MetaX", "SGPU#3   25% 15.62"):
+        cut = output(parse_list(LIST[: LIST.index(end) + len(end)]))
+        assert len(cut.complaints) == 1, end
+
+
+def test_a_slice_without_its_card_is_complained_of() -> None:
+    assert parse_list("  SGPU#3   25% 15.625gb   Available\n") == Unreadable(
+        "its output is not understood: SGPU#3 25% 15.625gb Available"
+    )
+
+
+def test_every_firmware_unit_of_every_card_is_read() -> None:
+    said = output(parse_versions(VERSIONS))
+    assert said.count == Observed(2)
+    assert (said.kmd, said.maca) == (Observed("3.8.30"), Observed("3.5.3.20"))
+    for card in said.devices:
+        assert card.bios == Observed("1.33.5.0")
+        assert dict(card.firmware) == {
+            "SMP0": Observed("1.33.5.0"),
+            "CCX0": Observed("1.33.0.0"),
+            "VR0": Observed("0.13.0.5"),
+            "MCU": Observed("1.2.6.0"),
+        }
+
+
+def test_cards_that_differ_have_no_common_version() -> None:
+    text = VERSIONS.replace("3.8.30", "3.4.4", 1)
+    assert output(parse_versions(text)).kmd == Unreadable(
+        "it differs from card to card: 3.4.4, 3.8.30"
+    )
+
+
+def test_a_version_cut_in_half_is_not_read() -> None:
+    cut = VERSIONS[: VERSIONS.index("3.5.3.20") + 7]
+    said = output(parse_versions(cut))
+    assert said.maca is None
+    assert said.complaints == ("it ends without 'End of Log'",)
+    assert isinstance(said.count, Unreadable)
+
+
+def test_other_texts_are_not_understood() -> None:
+    assert isinstance(parse_versions("PARSE ERROR: Argument: --show-version\n"), Unreadable)
+    assert isinstance(parse_list(""), Unreadable)
