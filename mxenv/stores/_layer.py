@@ -1,0 +1,148 @@
+"""One layer as a stream of members: decompressed, verified, never unpacked."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import importlib
+import io
+import posixpath
+import tarfile
+import zlib
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import IO, TYPE_CHECKING, BinaryIO, cast
+
+from mxenv.errors import LayoutError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mxenv.stores import Descriptor, Source
+
+_GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+_CHUNK = 1 << 20
+_MOST = 5_000_000
+"""Members of one layer; the largest images that are known have a tenth of it."""
+_DEEPEST = 256
+"""Directories above one another: Linux cannot name many more (``PATH_MAX``)."""
+
+_KINDS = {
+    tarfile.DIRTYPE: "directory",
+    tarfile.SYMTYPE: "link",
+    tarfile.LNKTYPE: "hard link",
+    tarfile.CHRTYPE: "char",
+    tarfile.BLKTYPE: "block",
+    tarfile.FIFOTYPE: "fifo",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """One entry of a layer."""
+
+    ordinal: int
+    """Its place in the layer: a path may come twice, and the last one counts."""
+    path: str
+    """Normal and absolute; what leads outside begins again at the top, as engines do it."""
+    kind: str
+    """As in `mxenv.question.Status`, or ``hard link``."""
+    mode: int
+    size: int
+    target: str
+    """Of a link its text; of a hard link a path like `path`."""
+    file: IO[bytes] | None
+    """The content of a file, to be read before the next member is asked for."""
+
+
+def members(source: Source, layer: Descriptor, diff_id: str) -> Iterator[Member]:
+    """Yield what the layer holds; at its end, both its digests were right or this has raised."""
+    with damage(f"{source.name}: layer {layer.digest}"), source.blob(layer) as blob:
+        plain = _Hashed(_decompressed(blob, layer))
+        stream = cast("IO[bytes]", plain)  # `tarfile` only reads
+        with tarfile.open(fileobj=stream, mode="r|", bufsize=_CHUNK) as archive:
+            yield from _members(archive)
+        # The archive ends before the stream does: what pads it was announced too.
+        while plain.read(_CHUNK):
+            pass
+        while blob.read(_CHUNK):
+            pass
+        if plain.digest != diff_id:
+            raise LayoutError(
+                f"holds {plain.digest}, its configuration says {diff_id}",
+                context=f"{source.name}: layer {layer.digest}",
+            )
+
+
+class _Hashed:
+    """A stream that remembers the digest of what was read from it."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self._hash = hashlib.sha256()
+
+    @property
+    def digest(self) -> str:
+        return "sha256:" + self._hash.hexdigest()
+
+    def read(self, size: int = -1, /) -> bytes:
+        data = self._stream.read(size)
+        self._hash.update(data)
+        return data
+
+
+def _decompressed(blob: BinaryIO, layer: Descriptor) -> BinaryIO:
+    """Return the tar file in ``blob``, by how it begins: names of media types are often wrong."""
+    start = cast("io.BufferedReader", blob).peek(len(_ZSTD))[: len(_ZSTD)]
+    if start.startswith(_GZIP):
+        return cast("BinaryIO", io.BufferedReader(gzip.GzipFile(fileobj=blob), _CHUNK))
+    if start != _ZSTD:
+        return blob
+    try:
+        zstd = importlib.import_module("compression.zstd")  # Python 3.14 has it
+    except ImportError:
+        raise LayoutError(
+            "is compressed with zstd, which this Python cannot read",
+            context=f"layer {layer.digest}",
+            hint="run mxenv on Python 3.14 or newer, or push the image with gzip",
+        ) from None
+    return cast("BinaryIO", zstd.ZstdFile(blob))
+
+
+@contextmanager
+def damage(place: str) -> Iterator[None]:
+    """Say what is wrong with a layer when reading it, or a member of it, fails."""
+    try:
+        yield
+    except (tarfile.TarError, zlib.error, EOFError, OSError, ValueError) as error:
+        raise LayoutError(f"is damaged: {str(error) or 'it ends early'}", context=place) from error
+
+
+def _members(archive: tarfile.TarFile) -> Iterator[Member]:
+    for ordinal in range(_MOST):
+        info = archive.next()
+        if info is None:
+            return
+        # The archive keeps every header it has seen, and a layer has many.
+        archive.members.clear()  # type: ignore[attr-defined]
+        kind = _KINDS.get(info.type, "file")
+        if kind == "file" and not info.isreg():
+            continue  # a volume label and the like
+        path = confined(info.name)
+        if path.count("/") > _DEEPEST:
+            raise ValueError("its folders are nested too deep")
+        yield Member(
+            ordinal=ordinal,
+            path=path,
+            kind=kind,
+            mode=info.mode & 0o7777,
+            size=info.size if kind == "file" else 0,
+            target=confined(info.linkname) if kind == "hard link" else info.linkname,
+            file=archive.extractfile(info) if kind == "file" else None,
+        )
+    raise ValueError(f"it has more than {_MOST} members")
+
+
+def confined(name: str) -> str:
+    """Return ``name`` as an absolute path that leads nowhere above the top."""
+    return posixpath.normpath(f"/{name.lstrip('/')}")

@@ -1,0 +1,216 @@
+"""The files that the layers of an image leave in the end, without unpacking them."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field, replace
+from enum import Flag, auto
+from typing import IO, TYPE_CHECKING
+
+from mxenv.errors import LayoutError
+from mxenv.stores._layer import damage, members
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from mxenv.stores import ImageDescription, Source
+    from mxenv.stores._layer import Member
+
+LARGEST = 4 << 20
+"""Bytes that are kept of one file."""
+MOST = 256 << 20
+"""Bytes that are kept of all of them."""
+
+_CHUNK = 1 << 20
+_HOPS = 40
+"""How many links Linux follows for one path (``MAXSYMLINKS``)."""
+_WHITEOUT, _OPAQUE = ".wh.", ".wh..wh..opq"
+"""How a layer says that what lies below it is gone (OCI image specification, layer)."""
+
+Origin = tuple[int, int]
+"""Where a content came from: the layer's number, the member's number in it."""
+
+
+class Want(Flag):
+    """What is kept of a file as it passes by."""
+
+    NOTHING = 0
+    CONTENT = auto()
+    HASH = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What was kept of a file."""
+
+    data: bytes = b""
+    """The first `LARGEST` bytes of it, if they were wanted."""
+    sha256: str = ""
+    """The digest of all of it, if that was wanted."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Node:
+    """One file or directory; ``children`` belong to directories only."""
+
+    kind: str
+    layer: int
+    mode: int = 0o755
+    size: int = 0
+    target: str = ""
+    origin: Origin = (-1, -1)
+    children: dict[str, Node] = field(default_factory=dict)
+
+
+@dataclass(slots=True, kw_only=True)
+class Unpacked:
+    """The files of one image as the last layer leaves them."""
+
+    source: Source
+    description: ImageDescription
+    missing: dict[int, str] = field(default_factory=dict)
+    """The layers that are not there: number and digest."""
+    root: Node = field(default_factory=lambda: Node(kind="directory", layer=-1))
+    contents: dict[Origin, Content] = field(default_factory=dict)
+    kept: int = 0
+
+    def at(self, path: str) -> Node | None:
+        """Return what lies at ``path``, following no link; nothing lies below a file."""
+        node: Node | None = self.root
+        for part in _parts(path):
+            if node is None or node.kind != "directory":
+                return None
+            node = node.children.get(part)
+        return node
+
+    def covered(self, node: Node) -> str:
+        """Return the digest of a layer that is missing and may have replaced ``node``, if any."""
+        return next((d for number, d in self.missing.items() if number > node.layer), "")
+
+    def fetch(self, wanted: dict[Origin, Want]) -> None:
+        """Read the layers again in which something lies that turned out to be wanted."""
+        for number in sorted({layer for layer, _ in wanted}):
+            for member in self._members(number):
+                want = wanted.get((number, member.ordinal), Want.NOTHING)
+                self._keep(number, member, want)
+
+    def _members(self, number: int) -> Iterator[Member]:
+        layers, diff_ids = self.description.layers, self.description.diff_ids
+        return members(self.source, layers[number], diff_ids[number])
+
+    def _keep(self, number: int, member: Member, want: Want) -> None:
+        """Read what is wanted of a file, at once: the stream does not come back."""
+        if member.file is None or not want:
+            return
+        limit = min(LARGEST, MOST - self.kept) if Want.CONTENT in want else 0
+        with damage(f"{self.source.name}: {member.path}"):
+            content = _content(member.file, limit, whole=Want.HASH in want)
+        self.kept += len(content.data)
+        self.contents[number, member.ordinal] = content
+
+
+def _content(file: IO[bytes], limit: int, *, whole: bool) -> Content:
+    digest = hashlib.sha256()
+    data = bytearray()
+    while (whole or len(data) < limit) and (chunk := file.read(_CHUNK)):
+        data += chunk[: limit - len(data)]
+        if whole:
+            digest.update(chunk)
+    return Content(data=bytes(data), sha256=digest.hexdigest() if whole else "")
+
+
+def read(source: Source, description: ImageDescription, want: Callable[[str], Want]) -> Unpacked:
+    """Read every layer once, in order; ``want`` says of each path what is kept of a file there."""
+    files = Unpacked(source=source, description=description)
+    for number, layer in enumerate(description.layers):
+        if not source.has(layer.digest):
+            files.missing[number] = layer.digest
+            continue
+        for member in files._members(number):  # noqa: SLF001 - the same module
+            _apply(files, number, member)
+            if member.kind == "file":
+                files._keep(number, member, want(member.path))  # noqa: SLF001 - the same module
+    return files
+
+
+def _parts(path: str) -> list[str]:
+    return [part for part in path.split("/") if part not in {"", "."}]
+
+
+def _apply(files: Unpacked, layer: int, member: Member) -> None:
+    """Lay one member over what is there."""
+    *above, name = _parts(member.path) or [""]
+    if not name:
+        return
+    folder = _directory(files.root, above, layer)
+    if name == _OPAQUE:
+        _strip(folder, layer)
+    elif name.startswith(_WHITEOUT):
+        gone = folder.children.get(name.removeprefix(_WHITEOUT))
+        if gone is not None and not _strip(gone, layer):
+            del folder.children[name.removeprefix(_WHITEOUT)]
+    elif member.kind == "hard link":
+        _link(files, folder, name, layer, member)
+    elif member.kind == "directory" and _is_directory(folder.children.get(name)):
+        folder.children[name].layer = layer
+        folder.children[name].mode = member.mode
+    else:
+        folder.children[name] = Node(
+            kind=member.kind,
+            layer=layer,
+            mode=member.mode,
+            size=member.size,
+            target=member.target,
+            origin=(layer, member.ordinal),
+        )
+
+
+def _is_directory(node: Node | None) -> bool:
+    return node is not None and node.kind == "directory"
+
+
+def _link(files: Unpacked, folder: Node, name: str, layer: int, member: Member) -> None:
+    """Give a file another name; it stays what it was when the first one is replaced."""
+    *above, last = _parts(member.target) or [""]
+    other = _directory(files.root, above, layer).children.get(last)
+    if other is not None and other.kind != "directory":
+        folder.children[name] = replace(other, layer=layer)
+    elif not files.missing:
+        raise LayoutError(
+            f"{member.path!r} is a hard link to {member.target!r}, which is not there",
+            context=f"{files.source.name}: layer {files.description.layers[layer].digest}",
+        )
+
+
+def _directory(root: Node, parts: list[str], layer: int) -> Node:
+    """Return the directory that a layer means, made where it is missing.
+
+    A link of the same layer is followed. One of a layer below is covered by a directory, as an
+    overlay file system does it: engines differ here, and no image should count on either.
+    """
+    todo = parts[::-1]
+    trail = [root]
+    hops = 0
+    while todo:
+        part = todo.pop()
+        if part == "..":
+            trail = trail[:-1] or [root]
+            continue
+        child = trail[-1].children.get(part)
+        if child is not None and child.kind == "link" and child.layer == layer and hops < _HOPS:
+            hops += 1
+            trail = [root] if child.target.startswith("/") else trail
+            todo.extend(_parts(child.target)[::-1])
+            continue
+        if child is None or child.kind != "directory":
+            child = trail[-1].children[part] = Node(kind="directory", layer=layer)
+        trail.append(child)
+    return trail[-1]
+
+
+def _strip(node: Node, layer: int) -> bool:
+    """Take away what came from below ``layer``; return whether anything is left."""
+    if node.kind == "directory":
+        for name in [n for n, child in node.children.items() if not _strip(child, layer)]:
+            del node.children[name]
+    return node.layer == layer or bool(node.children)

@@ -1,0 +1,164 @@
+"""How questions are answered from the layers of an image that nobody runs."""
+
+from __future__ import annotations
+
+import io
+import re
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from fnmatch import translate
+from typing import TYPE_CHECKING, BinaryIO
+
+from mxenv.facts import Absent, Unreadable, View
+from mxenv.question import Env, File, Found, Glob, Part, Status
+from mxenv.stores.description import describe
+from mxenv.stores.unpacked import LARGEST, Node, Origin, Unpacked, Want, read
+from mxenv.transports._tree import Unanswered, answer, of_an_image
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from mxenv.question import Answers, Given, Question
+    from mxenv.stores import ImageDescription, Source
+
+_ALWAYS = "METADATA"
+"""What is asked for in the second round, nearly always: keeping it saves reading it again."""
+
+
+def wanted(questions: Iterable[Question]) -> Callable[[str], Want]:
+    """Return which paths may be asked for: by their last names, for links may lead anywhere."""
+    names = {_ALWAYS}
+    patterns = []
+    for question in questions:
+        match question:
+            case File(path, part) if part is not Part.LINK:
+                names.add(path.rpartition("/")[2])
+            case Glob(pattern, part) if part is not None and part is not Part.LINK:
+                patterns.append(translate(pattern.rpartition("/")[2]))
+            case _:
+                pass
+    matches = re.compile("|".join(patterns) or r"(?!)").match
+
+    def want(path: str) -> Want:
+        name = path.rpartition("/")[2]
+        return Want.CONTENT if name in names or matches(name) else Want.NOTHING
+
+    return want
+
+
+@dataclass(slots=True)
+class LayerTree:
+    """The files of an image, as `mxenv.transports._tree.Tree` asks for them."""
+
+    files: Unpacked
+    wanted: dict[Origin, Want] = field(default_factory=dict)
+    """What was asked for, and not kept when the layers were read."""
+
+    def lstat(self, path: str) -> Status | None:
+        """Say what lies at ``path``, unless a layer that is missing may know better."""
+        node = self.files.at(path)
+        if node is None:
+            self._whole()
+            return None
+        if digest := self.files.covered(node):
+            raise Unanswered(_absent(digest))
+        return Status(node.kind, node.size, node.mode)
+
+    def readlink(self, path: str) -> str:
+        """Return the text of a link."""
+        return self._node(path).target
+
+    def names(self, path: str) -> Iterable[str]:
+        """Return the names in a directory, which a missing layer would add to."""
+        self._whole()
+        return self._node(path).children
+
+    def open(self, path: str) -> BinaryIO:
+        """Open what was kept of a file; what was not is remembered, to be read again."""
+        node = self._node(path)
+        content = self.files.contents.get(node.origin)
+        if content is None or len(content.data) < min(node.size, LARGEST):
+            if self.wanted.get(node.origin):
+                raise Unanswered("more than is kept of one image")
+            self.wanted[node.origin] = Want.CONTENT
+            raise Unanswered("not kept")
+        return _Kept(content.data, node.size)
+
+    def _whole(self) -> None:
+        if self.files.missing:
+            raise Unanswered(_absent(next(iter(self.files.missing.values()))))
+
+    def _node(self, path: str) -> Node:
+        node = self.files.at(path)
+        if node is None:
+            raise Unanswered("is not there")
+        return node
+
+
+def _absent(digest: str) -> str:
+    return f"layer {digest} is not there to be read"
+
+
+class _Kept(io.BytesIO):
+    """The first bytes of a file; it derives from `io.BytesIO` so that it is a file itself."""
+
+    def __init__(self, data: bytes, size: int) -> None:
+        super().__init__(data)
+        self._cut = len(data) < size
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        """Read on, but take the end of what was kept for no end of the file."""
+        data = super().read(size)
+        if self._cut and (size is None or size < 0 or len(data) < size):
+            raise Unanswered(f"larger than {LARGEST} bytes")
+        return data
+
+
+@dataclass(slots=True, kw_only=True)
+class LayerHost:
+    """An image as something that answers; its layers are read when it is first asked."""
+
+    source: Source
+    description: ImageDescription
+    view: View = View.IMAGE
+    files: Unpacked | None = None
+    """What the layers left, once they were read."""
+
+    @property
+    def name(self) -> str:
+        """The image as a user would name it."""
+        return self.source.name
+
+    def gather(self, questions: Iterable[Question]) -> Answers:
+        """Answer every question; layers are read again only for what was not kept."""
+        questions = tuple(questions)
+        if self.files is None:
+            self.files = read(self.source, self.description, wanted(questions))
+        tree = LayerTree(self.files)
+        answers = answer(tree, questions, self._beside)
+        if tree.wanted:
+            self.files.fetch(tree.wanted)
+            answers = answer(tree, questions, self._beside)
+        return answers
+
+    def _beside(self, question: Question) -> Given | None:
+        if isinstance(question, Env):
+            return self._variable(question.name)
+        return of_an_image(question)
+
+    def _variable(self, name: str) -> Given:
+        """Return a variable that every container of the image starts with."""
+        config = self.description.configuration.get("config")
+        entries = config.get("Env") if isinstance(config, dict) else None
+        if entries is not None and not isinstance(entries, list):
+            return Unreadable("the image's configuration has an Env that is no list")
+        for entry in entries or ():
+            if str(entry).partition("=")[0] == name:
+                return Found(str(entry).partition("=")[2])
+        return Absent()
+
+
+@contextmanager
+def opened(source: Source) -> Iterator[LayerHost]:
+    """Open an image to be asked; its manifest and configuration are read now."""
+    yield LayerHost(source=source, description=describe(source, ""))
