@@ -1,4 +1,4 @@
-"""What a gate lets through: locks that are fresh and known to work, nodes that are known to work."""
+"""What a gate lets through: fresh locks of sets, and nodes, that are known to work."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import difflib
 import errno
 import importlib
@@ -21,16 +22,25 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import FrameType
 
+ESCAPE = "mxenv.escape"
 SYSTEM_FAILED = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ENOMEM, errno.EMFILE}
 """The machine could not do it; everything else that a path can do wrong is the path's fault."""
+
+
+CHAIN = ("probe", "record", "check", "diff", "lock", "fetch", "build", "verify", "gate")
+"""The order in which the commands are used, and listed; others follow by name."""
+EPILOG = "\b\nExit status:\n" + "\n".join(
+    f"  {status:>3}  {meaning}" for status, meaning in _status.MEANING.items()
+)
 
 
 class Front(click.Group):
     """Commands found by file name and imported when used; errors as mxenv words them."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        """Return the names of the files in this folder."""
-        return [name.replace("_", "-") for name in _plugins.names("cli")]
+        """Return the names of the files in this folder, those of the chain first."""
+        names = [name.replace("_", "-") for name in _plugins.names("cli")]
+        return sorted(names, key=lambda n: CHAIN.index(n) if n in CHAIN else len(CHAIN))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return the command that the file ``cmd_name`` holds."""
@@ -124,26 +134,33 @@ def _stop(number: int, frame: FrameType | None) -> NoReturn:  # noqa: ARG001 - s
     sys.exit(128 + number)
 
 
+def _escape(error: UnicodeError) -> tuple[str, int]:
+    """Spell out what the locale has no character for, in a way that JSON knows as well."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    text = error.object[error.start : error.end].encode("utf-16-be", "surrogatepass")
+    units = (text[i : i + 2].hex() for i in range(0, len(text), 2))
+    return "".join(f"\\u{unit}" for unit in units), error.end
+
+
 def run() -> NoReturn:
     """Run `mxenv` as a process of its own: its streams and signals are set up first."""
+    codecs.register_error(ESCAPE, _escape)
     for stream in (sys.stdout, sys.stderr):
-        # A locale without a character must not turn an answer into a crash.
-        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr] # real streams
+        stream.reconfigure(errors=ESCAPE)  # type: ignore[union-attr] # real streams
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _stop)
     FRONT.main(prog_name="mxenv")
 
 
-@click.group(cls=Front, context_settings=CONTEXT, invoke_without_command=True)
+@click.group(cls=Front, context_settings=CONTEXT, invoke_without_command=True, epilog=EPILOG)
 @click.version_option(__version__, prog_name="mxenv", message="%(prog)s %(version)s")
 @verbosity
 def FRONT(ctx: click.Context) -> None:  # noqa: N802 - a constant that a decorator makes
     """Say which versions work together on this machine, lock them, build and verify them.
 
-    ADDRESS is scheme:rest, as local:, recording:DIR, root:DIR, oci:DIR, image:REFERENCE.
-
-    Exit status: 0 compatible, 1 incompatible, 3 unknown, 2 usage, 4 host unreachable,
-    5 a file is invalid, 6 engine or registry failed, 70 a bug in mxenv, 130 interrupted.
+    An ADDRESS is SCHEME:REST, as local:, recording:DIR, root:DIR, oci:DIR, image:REFERENCE.
+    Every option can be given as a variable: MXENV_CHECK_ENV=/opt/conda is `check --env`.
     """
     if ctx.invoked_subcommand is None:
         raise click.UsageError("a command is missing\n hint: `mxenv --help` lists them", ctx)

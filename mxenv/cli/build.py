@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-@click.command("build")
+@click.command("build", short_help="Build the image that a lock stands for.")
 @_options.lock_argument
 @click.option(
     "--engine",

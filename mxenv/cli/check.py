@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mxenv.verdict import Verdict
 
 
-@click.command("check")
+@click.command("check", short_help="Check a node against what is known to work.")
 @click.argument("snapshot", required=False)
 @_options.on
 @_options.matrices

@@ -8,7 +8,7 @@ from click.shell_completion import get_completion_class
 from mxenv.cli._output import emit
 
 
-@click.command("completion")
+@click.command("completion", short_help="Print the completion script of a shell.")
 @click.argument("shell", type=click.Choice(("bash", "zsh", "fish")))
 @click.pass_context
 def COMMAND(ctx: click.Context, shell: str) -> None:  # noqa: N802 - a constant

@@ -10,7 +10,7 @@ from mxenv.cli import _options
 from mxenv.cli._output import PLAIN, Output, answers
 
 
-@click.command("diff")
+@click.command("diff", short_help="Name every fact in which two nodes differ.")
 @click.argument("a")
 @click.argument("b")
 @answers(PLAIN)

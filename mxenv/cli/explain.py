@@ -10,7 +10,7 @@ from mxenv.cli._output import PLAIN, Output, answers
 from mxenv.errors import UsageError
 
 
-@click.command("explain")
+@click.command("explain", short_help="Say what a finding means and what to do.")
 @click.argument("code", required=False)
 @answers(PLAIN)
 def COMMAND(output: Output, *, code: str | None) -> None:  # noqa: N802 - a constant

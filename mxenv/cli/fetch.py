@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-@click.command("fetch")
+@click.command("fetch", short_help="Fill the wheelhouse of a lock.")
 @_options.lock_argument
 @_options.wheelhouse
 @answers(PLAIN)

@@ -11,7 +11,7 @@ from mxenv.cli import _options, _status
 from mxenv.cli._output import Output, answers
 
 
-@click.command("gate")
+@click.command("gate", short_help="Refuse what is not known to work, in CI.")
 @click.argument("paths", nargs=-1, type=_options.PATH)
 @_options.matrices
 @click.option(
@@ -20,7 +20,7 @@ from mxenv.cli._output import Output, answers
     help="Let the waivers of the judged locks count; whoever runs the gate decides.",
 )
 @answers()
-def COMMAND(  # noqa: N802, PLR0913 - a constant; every option is an argument
+def COMMAND(  # noqa: N802 - a constant
     output: Output, *, paths: tuple[Path, ...], matrices: tuple[Path, ...], allow_waivers: bool
 ) -> None:
     """Refuse what is not known to work together: for CI, offline, without an accelerator.

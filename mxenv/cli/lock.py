@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-@click.command("lock")
+@click.command("lock", short_help="Turn what an image wants into exact wheels.")
 @click.argument("image_toml", type=_options.PATH)
 @click.option("--out", metavar="FILE", type=_options.PATH, help="The lockfile to write.")
 @click.option(

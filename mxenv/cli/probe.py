@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-@click.command("probe")
+@click.command("probe", short_help="Show what a node is made of.")
 @_options.on
 @click.option("--out", metavar="FILE", type=_options.PATH, help="Write the snapshot to FILE.")
 @answers(PLAIN)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-@click.command("record")
+@click.command("record", short_help="Record what a node answers, to replay it anywhere.")
 @_options.on
 @click.option(
     "--out", metavar="DIR", type=_options.PATH, required=True, help="The recording to make."

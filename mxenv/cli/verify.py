@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-@click.command("verify")
+@click.command("verify", short_help="Compare an image, or a node, with its lock.")
 @_options.lock_argument
 @_options.on
 @answers()

@@ -1,0 +1,103 @@
+"""``mxenv matrix``: what is known to work together, and who says so."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import fields
+from typing import TYPE_CHECKING
+
+import click
+
+from mxenv.cli import _options
+from mxenv.cli._output import CONTEXT, PLAIN, Output, answers
+from mxenv.errors import UsageError
+from mxenv.verdict import Evidence, Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from mxenv.matrix import Broken, Matrix, Release, Rule, Series, Tested
+
+    Row = Release | Rule | Broken | Tested | Series
+
+
+@click.group(
+    "matrix", short_help="Look up what is known to work, and who says so.", context_settings=CONTEXT
+)
+def COMMAND() -> None:  # noqa: N802 - a constant that a decorator makes
+    """Look up what is known to work together, and who says so."""
+
+
+@COMMAND.command("show")
+@_options.matrices
+@answers(PLAIN)
+def show(output: Output, *, matrices: tuple[Path, ...]) -> None:
+    """List every row in one line: its name, and what it says."""
+    from mxenv.api import checking  # noqa: PLC0415 - imported late: --help needs none of it
+
+    matrix = checking.load_matrix(matrices)
+    output.values("mxenv.rows/1", {row.row: _summary(row) for row in _rows(matrix)})
+    output.note(
+        f"matrix {matrix.digest}, revisions: {', '.join(' '.join(f) for f in matrix.files)}"
+    )
+
+
+@COMMAND.command("why")
+@click.argument("row")
+@_options.matrices
+@answers(PLAIN)
+def why(output: Output, *, row: str, matrices: tuple[Path, ...]) -> None:
+    """Show all of one row, with its evidence; ROW is a name that a finding gives, or its end."""
+    from mxenv.api import checking  # noqa: PLC0415 - imported late: --help needs none of it
+
+    rows = {found.row: found for found in _rows(checking.load_matrix(matrices))}
+    named = [name for name in rows if name == row or name.endswith(f":{row}")]
+    if len(named) != 1:
+        ids = {name.rpartition(":")[2]: name for name in rows}
+        near = difflib.get_close_matches(row.rpartition(":")[2], ids, n=1)
+        hint = f"did you mean {ids[near[0]]}?" if near else "`mxenv matrix show` lists them"
+        said = "several rows are" if named else "no row is"
+        raise UsageError(
+            f"{said} called {row!r}", hint=f"one of {', '.join(named)}" if named else hint
+        )
+    output.values("mxenv.row/1", _whole(rows[named[0]]))
+
+
+def _rows(matrix: Matrix) -> Iterator[Row]:
+    yield from matrix.releases
+    yield from matrix.tested
+    yield from matrix.rules
+    yield from matrix.broken
+    yield from matrix.series
+
+
+def _summary(row: Row) -> str:
+    whole = _whole(row)
+    if text := whole.get("text"):
+        return str(text)
+    parts = [f"{name} {whole[name]}" for name in ("card", "kmd", "sdk") if whole.get(name)]
+    listed = whole.get("components") or whole.get("packages") or whole.get("cards") or []
+    return ", ".join([*parts, *(listed if isinstance(listed, list) else ())])
+
+
+def _whole(row: Row) -> dict[str, object]:
+    """Return every field that says something, as people write it."""
+    told = {f.name: getattr(row, f.name) for f in fields(row) if f.name not in {"id", "file"}}
+    shown = {name: _said(value) for name, value in told.items() if value not in {"", (), False}}
+    return {"row": row.row, **shown}
+
+
+def _said(value: object) -> object:
+    match value:
+        case Evidence():
+            when = f", {value.when}" if value.when else ""
+            return f"{value.who}{when} ({value.grade}) {value.link}"
+        case Outcome():
+            return value.word
+        case (str(), str()) as pair:
+            return " ".join(pair)
+        case tuple():
+            return [_said(one) for one in value]
+        case _:
+            return str(value)
