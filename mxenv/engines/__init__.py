@@ -1,1 +1,71 @@
 """Ways to make an image from a lock: one file each, as ``ENGINE``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from mxenv.configuration import Made
+    from mxenv.lock import Lock
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """What is to be built, from what, and where it goes."""
+
+    lock: Lock
+    lock_text: str
+    """The lock as it goes into the image: without what was built from it."""
+    base: str
+    """Where the base is read: ``scratch``, ``oci:DIR``, or a reference in a registry."""
+    wheelhouse: Path
+    files: Path
+    """The folder that the sources of added files are relative to."""
+    cache: Path
+    out: Path | None = None
+    """A folder for an OCI layout."""
+    push: str | None = None
+    """A reference in a registry; with neither, nothing is written, and the digests are known."""
+    with_base: bool = False
+    """Copy the base's layers into the layout; a registry always has them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layer:
+    """A layer of the image that was added to the base."""
+
+    made: Made
+    cached: bool
+    """True if nothing had to be unpacked for it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Product:
+    """An image that was made."""
+
+    config: str
+    manifest: str
+    layers: tuple[Layer, ...]
+    name: str
+    """``oci:DIR:TAG`` or a reference with the digest."""
+    written: int
+    """Bytes that were written to the layout or sent to the registry."""
+    read: int
+    """Bytes of the base that were read."""
+    seconds: tuple[tuple[str, float], ...]
+    """Each step, in order, and how long it took."""
+    notes: tuple[str, ...] = ()
+    """What somebody should know who takes the image to be whole."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Engine:
+    """A way to make images; a plug-in file holds one as ``ENGINE``."""
+
+    title: str
+    build: Callable[[Order], Product]
+    """Make the image; raise `EngineError`, `InvalidFile`, `Incompatible` or `UsageError`."""

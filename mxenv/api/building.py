@@ -1,0 +1,187 @@
+"""From a lock to its image: build it, record its digests, or show that they are the same."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from mxenv import _plugins
+from mxenv import lock as locks
+from mxenv._files import write_atomically
+from mxenv.api.project import read_lock
+from mxenv.engines import Engine, Layer, Order
+from mxenv.errors import Incompatible, UsageError
+from mxenv.image import LAYOUT
+from mxenv.lock import WHEELHOUSE, Built
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mxenv.engines import Product
+    from mxenv.lock import Lock
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildResult:
+    """An image that was built, or built again to compare."""
+
+    config: str
+    """The digest of the configuration: the same on every machine."""
+    manifest: str
+    layers: tuple[Layer, ...]
+    """Those that were added to the base, from the bottom up."""
+    name: str
+    """How the image is asked for; empty if it was only compared."""
+    written: int
+    """Bytes that were written to the layout, or sent to the registry."""
+    read: int
+    """Bytes of the base that were read."""
+    seconds: tuple[tuple[str, float], ...]
+    notes: tuple[str, ...]
+    changed: bool
+    """True if the lock said otherwise, or nothing, and says it now."""
+
+
+def build(  # noqa: PLR0913 - each is a choice of the user
+    lock_path: Path,
+    *,
+    engine: str = "oci",
+    out: Path | None = None,
+    push: str | None = None,
+    wheelhouse: Path | None = None,
+    files: Path | None = None,
+    cache: Path | None = None,
+    check: bool = False,
+    with_base: bool = False,
+    record: bool = True,
+) -> BuildResult:
+    """Build the image that a lock stands for, into a layout or a registry.
+
+    The digests are written into the lock unless ``record`` is false. With ``check`` nothing is
+    written at all: every layer is made anew, and `Incompatible` raised if it is not the lock's.
+    """
+    from mxenv.engines import _cache  # noqa: PLC0415 - imported late: plug-ins are
+
+    lock = read_lock(lock_path)
+    chosen: Engine = _plugins.load("engines", engine)
+    order = Order(
+        lock=lock,
+        lock_text=locks.render(locks.without_image(lock)),
+        base=_base(lock, lock_path),
+        wheelhouse=wheelhouse or lock_path.parent / WHEELHOUSE,
+        files=files or _files(lock, lock_path),
+        cache=cache or _cache.default_root(),
+        out=out if out or push else Path("dist") / lock.name,
+        push=push,
+        with_base=with_base,
+    )
+    if check:
+        return _compared(chosen, order, lock_path)
+    product = chosen.build(order)
+    built = _built(product)
+    changed = record and built != lock.built
+    if changed:
+        # Only what it was built from may be what it is recorded in.
+        _record(lock_path, lock, built)
+    return _result(product, changed=changed)
+
+
+def _compared(engine: Engine, order: Order, lock_path: Path) -> BuildResult:
+    """Make every layer anew, keep nothing, and hold it against what the lock says."""
+    said = order.lock.built
+    if said is None:
+        raise Incompatible(
+            "the lock does not say which image it stands for",
+            context=f"{lock_path}: tool.mxenv.image",
+            hint="run `mxenv build` once, and commit the lock",
+        )
+    with TemporaryDirectory(prefix="mxenv-check-") as folder:
+        product = engine.build(replace(order, cache=Path(folder), out=None, push=None))
+    made = _built(product)
+    if made != said:
+        raise Incompatible(
+            f"the image is not the lock's: {'; '.join(_differences(said, made, product))}",
+            context=str(lock_path),
+            hint="run `mxenv build`, and look at what changed in the lock",
+        )
+    return replace(_result(product, changed=False), name="")
+
+
+def _differences(said: Built, made: Built, product: Product) -> Iterator[str]:
+    """Yield what is not the same, each side with its digest."""
+    for layer in product.layers:
+        if layer.made.diff_id not in said.layers:
+            yield f"layer {layer.made.title} is {layer.made.diff_id}, which the lock does not have"
+    for title, one, other in (
+        ("configuration", said.config, made.config),
+        ("manifest", said.manifest, made.manifest),
+    ):
+        if one != other:
+            yield f"{title} {other}, not {one}"
+
+
+def _built(product: Product) -> Built:
+    return Built(
+        config=product.config,
+        manifest=product.manifest,
+        layers=tuple(layer.made.diff_id for layer in product.layers),
+    )
+
+
+def _record(lock_path: Path, lock: Lock, built: Built) -> None:
+    """Write the digests into the lock, unless it was changed while the image was built."""
+    if read_lock(lock_path) != lock:
+        raise UsageError(
+            "was changed while its image was built; the digests are not written into it",
+            context=str(lock_path),
+            hint="run `mxenv build` again",
+        )
+    write_atomically(lock_path, locks.render(replace(lock, built=built)))
+
+
+def _result(product: Product, *, changed: bool) -> BuildResult:
+    return BuildResult(
+        config=product.config,
+        manifest=product.manifest,
+        layers=product.layers,
+        name=product.name,
+        written=product.written,
+        read=product.read,
+        seconds=product.seconds,
+        notes=product.notes,
+        changed=changed,
+    )
+
+
+def _roots(lock_path: Path) -> tuple[Path, ...]:
+    """Return where the project may lie that a lock belongs to, the likeliest first.
+
+    Whatever is found there is compared with the digests in the lock.
+    """
+    folder = lock_path.absolute().parent
+    above = (folder.parent,) if folder.name == "lockfiles" else ()
+    return (*above, folder, Path.cwd())
+
+
+def _base(lock: Lock, lock_path: Path) -> str:
+    """Return where the base is read; a layout's folder is relative to the project."""
+    reference = lock.base.reference
+    if not reference.startswith(LAYOUT):
+        return reference
+    name = reference.removeprefix(LAYOUT)
+    # A tag may have moved on, or be gone: the digest is what was locked.
+    head, colon, tag = name.rpartition(":")
+    plain = head if colon and head and "/" not in tag else name
+    for root in _roots(lock_path):
+        for folder in (root / name.partition("@")[0], root / plain):
+            if (folder / "oci-layout").is_file():
+                return f"{LAYOUT}{folder}@{lock.base.digest}"
+    return reference
+
+
+def _files(lock: Lock, lock_path: Path) -> Path:
+    """Return the folder of the image description, to which added files are relative."""
+    folders = [root / "images" / lock.name for root in _roots(lock_path)]
+    return next((folder for folder in folders if folder.is_dir()), folders[0])

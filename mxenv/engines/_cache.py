@@ -1,0 +1,129 @@
+"""Layers that were made before: found by what they were made from, believed only if whole."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+import time
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mxenv.engines._blob import Blob
+from mxenv.errors import EngineError
+from mxenv.layers import Entry
+
+if TYPE_CHECKING:
+    import io
+    from collections.abc import Callable, Iterator
+    from typing import BinaryIO
+
+STALE = 24 * 60 * 60
+"""Seconds after which a temporary file has been left behind by somebody who was killed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cache:
+    """A folder of layers; any number of builds may share it.
+
+    ``blobs/DIGEST`` holds a layer's bytes, ``layers/KEY`` what is in it, after a line with its own
+    digest. Both are written beside and renamed, the blob first.
+    """
+
+    root: Path
+
+    def find(self, key: str) -> Blob | None:
+        """Return what was made from ``key``; a damaged record, or one without its blob, is none."""
+        try:
+            line, _, body = (self.root / "layers" / key).read_bytes().partition(b"\n")
+        except OSError:
+            return None
+        if hashlib.sha256(body).hexdigest().encode() != line:
+            return None
+        document = json.loads(body)
+        entries = (
+            Entry(path=path, sha256=sha256, size=size, mode=mode)
+            for path, sha256, size, mode in document.pop("entries")
+        )
+        blob = Blob(entries=tuple(entries), **document)
+        with suppress(OSError):
+            if self._path(blob).stat().st_size == blob.size:
+                return blob
+        return None
+
+    def make(self, key: str, write: Callable[[BinaryIO], Blob]) -> Blob:
+        """Make a layer, and keep it; the same layer made twice at once is the same."""
+        try:
+            with self._temporary("blobs") as temporary:
+                with temporary.open("xb", buffering=1 << 18) as file:
+                    blob = write(file)
+                temporary.replace(self._path(blob))
+            body = _document(blob)
+            with self._temporary("layers") as temporary:
+                digest = hashlib.sha256(body).hexdigest().encode()
+                temporary.write_bytes(digest + b"\n" + body)
+                temporary.replace(self.root / "layers" / key)
+        except OSError as error:
+            raise EngineError(
+                f"the cache cannot be written: {error.strerror or error}",
+                context=str(self.root),
+                hint="free some space, or set MXENV_CACHE_DIR to a folder that you may write to",
+            ) from error
+        return blob
+
+    def open(self, blob: Blob) -> io.BufferedReader:
+        """Open a layer's bytes."""
+        return self._path(blob).open("rb")
+
+    def is_whole(self, blob: Blob) -> bool:
+        """Return whether the bytes are still those that were written."""
+        try:
+            with self.open(blob) as file:
+                return f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}" == blob.digest
+        except OSError:
+            return False
+
+    def drop(self, key: str) -> None:
+        """Forget a layer, so that it is made anew."""
+        with suppress(OSError):
+            (self.root / "layers" / key).unlink()
+
+    def tidy(self, *, now: float | None = None) -> None:
+        """Remove what killed builds have left behind."""
+        before = (time.time() if now is None else now) - STALE
+        for temporary in self.root.glob("*/.*.tmp"):
+            with suppress(OSError):
+                if temporary.stat().st_mtime < before:
+                    temporary.unlink()
+
+    def _path(self, blob: Blob) -> Path:
+        return self.root / "blobs" / blob.digest.removeprefix("sha256:")
+
+    @contextmanager
+    def _temporary(self, folder: str) -> Iterator[Path]:
+        """Yield a path in a folder of the cache, at which nothing stays unless it is renamed."""
+        place = self.root / folder
+        place.mkdir(parents=True, exist_ok=True)
+        temporary = place / f".{secrets.token_hex(8)}.tmp"
+        try:
+            yield temporary
+        finally:
+            with suppress(OSError):
+                temporary.unlink()
+
+
+def _document(blob: Blob) -> bytes:
+    """Return what is kept of a layer beside its bytes."""
+    entries = [[entry.path, entry.sha256, entry.size, entry.mode] for entry in blob.entries]
+    head = {"diff_id": blob.diff_id, "digest": blob.digest, "size": blob.size}
+    return json.dumps({**head, "entries": entries}).encode()
+
+
+def default_root() -> Path:
+    """Return where layers are kept: ``MXENV_CACHE_DIR``, or the user's cache folder."""
+    if chosen := os.environ.get("MXENV_CACHE_DIR"):
+        return Path(chosen)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mxenv"

@@ -1,0 +1,159 @@
+"""How the layers of a lock are made: one of wheels, and the last one, which says what it is."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, BinaryIO
+
+from mxenv import start_gate
+from mxenv.configuration import canonical, lock_path
+from mxenv.engines._blob import Content, write
+from mxenv.engines._wheel import Unpacked, opened, text_of
+from mxenv.errors import LockError
+from mxenv.layers import FORMAT, SHARE, START_GATE, base_directories
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from mxenv import layers
+    from mxenv.engines import Order
+    from mxenv.engines._blob import Blob
+    from mxenv.engines._cache import Cache
+    from mxenv.engines._wheel import Installed
+
+CHUNK = 1024 * 1024
+
+VERDICT = f"{SHARE}/verdict.json"
+"""What was known of the set when it was locked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ready:
+    """A layer whose bytes lie in the cache."""
+
+    title: str
+    key: str
+    blob: Blob
+    cached: bool
+
+
+def of_wheels(layer: layers.Layer, order: Order, cache: Cache) -> Ready:
+    """Return the layer of some wheels; only one that was never made needs the wheels."""
+    skipped = base_directories(order.lock)
+
+    def make(file: BinaryIO) -> Blob:
+        with ExitStack() as stack:
+            contents = []
+            for package in layer.packages:
+                path = order.wheelhouse / package.wheel.name
+                wheel = stack.enter_context(opened(path, package, order.lock.target))
+                contents += [_content(wheel, installed) for installed in wheel.files]
+            return write(file, contents, skipped=skipped)
+
+    found = cache.find(layer.key)
+    return Ready(
+        title=layer.title,
+        key=layer.key,
+        blob=found or cache.make(layer.key, make),
+        cached=found is not None,
+    )
+
+
+def _content(wheel: Unpacked, installed: Installed) -> Content:
+    """Return a file of a wheel as a file of a layer."""
+    member = installed.member
+    if member is None:
+        return _given(installed.path, installed.data, mode=installed.mode, place=wheel.archive.name)
+    return Content(
+        path=installed.path,
+        mode=installed.mode,
+        size=installed.size,
+        hash=installed.hash,
+        place=f"{wheel.archive.name}: {member.name}",
+        pieces=lambda: wheel.archive.pieces(member),
+        packed=member.packed if member.deflated else None,
+    )
+
+
+def _given(path: str, data: bytes, *, mode: int, place: str) -> Content:
+    """Return a file whose bytes are known."""
+    return Content(
+        path=path,
+        mode=mode,
+        size=len(data),
+        hash=text_of(hashlib.sha256(data).digest(), "sha256"),
+        place=place,
+        pieces=lambda: iter([(data, data)]),
+    )
+
+
+def of_lock(order: Order, cache: Cache) -> Ready:
+    """Return the last layer: the lock, its verdict, the start gate, and the added files."""
+    contents = [*_documents(order), *_added(order)]
+    inputs = [[c.path, c.mode, c.size, c.hash] for c in contents]
+    skipped = base_directories(order.lock)
+    key = hashlib.sha256(json.dumps(["lock", FORMAT, inputs, sorted(skipped)]).encode()).hexdigest()
+    found = cache.find(key)
+    return Ready(
+        title=f"lock {order.lock.name}",
+        key=key,
+        blob=found or cache.make(key, lambda file: write(file, contents, skipped=skipped)),
+        cached=found is not None,
+    )
+
+
+def _documents(order: Order) -> Iterator[Content]:
+    """Yield what mxenv itself puts into every image."""
+    lock = order.lock
+    yield _given(lock_path(lock.name), order.lock_text.encode(), mode=0o644, place="lock")
+    relied = lock.relied
+    verdict = {
+        "schema": "mxenv.relied/1",
+        "outcome": relied.outcome if relied else "unknown",
+        "matrix": relied.matrix if relied else "",
+        "rows": list(relied.rows) if relied else [],
+    }
+    yield _given(VERDICT, canonical(verdict) + b"\n", mode=0o644, place="verdict")
+    script = start_gate.render(lock.host).encode()
+    yield _given(START_GATE, script, mode=0o755, place="start gate")
+
+
+def _added(order: Order) -> Iterator[Content]:
+    """Yield the files of the project, which must be those that were locked."""
+    for file, sha256 in order.lock.files:
+        path = order.files / file.source
+        try:
+            size = path.stat().st_size
+            with path.open("rb") as stream:
+                found = hashlib.file_digest(stream, "sha256").hexdigest()
+        except OSError as error:
+            raise LockError(
+                f"{file.source}: cannot be read: {error.strerror}",
+                context=str(path),
+                hint="name the folder of image.toml, or run `mxenv lock` again",
+            ) from error
+        if found != sha256:
+            raise LockError(
+                f"{file.source}: has the SHA-256 {found}, not {sha256} as locked",
+                context=str(path),
+                hint="run `mxenv lock` again",
+            )
+        yield Content(
+            path=file.target,
+            mode=file.mode,
+            size=size,
+            hash=text_of(bytes.fromhex(sha256), "sha256"),
+            place=str(path),
+            pieces=lambda path=path: _read(path),  # type: ignore[misc]
+        )
+
+
+def _read(path: Path) -> Iterator[tuple[bytes, bytes]]:
+    """Yield the bytes of a file."""
+    with path.open("rb") as file:
+        while data := file.read(CHUNK):
+            yield data, data

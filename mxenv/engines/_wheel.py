@@ -1,0 +1,282 @@
+"""Where the files of a wheel go, and what else an installation writes (PEP 427, PEP 376)."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import re
+from base64 import urlsafe_b64encode
+from contextlib import contextmanager
+from dataclasses import dataclass
+from posixpath import relpath
+from typing import TYPE_CHECKING
+
+from mxenv.engines._zip import Archive, Member, unsafe
+from mxenv.errors import EngineError, WheelError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from mxenv.lock import Package, Target
+
+RECORD_LIMIT = 64 * 1024 * 1024
+"""A RECORD of 200,000 files has some 30 MB."""
+
+ALGORITHMS = frozenset({"sha256", "sha384", "sha512"})
+"""What a RECORD may use: "sha256 or better"."""
+
+LONGEST = 125
+"""A longer interpreter's path, or one with a space, does not fit the first line of a script."""
+
+SCRIPT = """\
+#!{interpreter}
+import sys
+
+from {module} import {name}
+
+if __name__ == "__main__":
+    sys.exit({attribute}())
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Installed:
+    """One file as it will be in the image: a member of the wheel, or written for it."""
+
+    path: str
+    mode: int
+    size: int
+    hash: str
+    """As a RECORD has it: ``sha256=…``."""
+    member: Member | None = None
+    """Where the content lies, unless `data` holds it."""
+    data: bytes = b""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unpacked:
+    """A wheel that is open, and the files that it becomes."""
+
+    archive: Archive
+    files: tuple[Installed, ...]
+
+
+@contextmanager
+def opened(path: Path, package: Package, target: Target) -> Iterator[Unpacked]:
+    """Open the wheel of ``package``, which must be the one that was locked."""
+    name = package.wheel.name
+    try:
+        file = path.open("rb")
+    except FileNotFoundError:
+        raise WheelError(
+            "is not in the wheelhouse", context=str(path), hint="run `mxenv fetch LOCK`"
+        ) from None
+    except OSError as error:
+        raise WheelError(f"cannot be read: {error.strerror}", context=str(path)) from error
+    with file:
+        try:
+            found = hashlib.file_digest(file, "sha256").hexdigest()
+        except OSError as error:
+            raise EngineError(f"cannot be read: {error.strerror}", context=str(path)) from error
+        if found != package.wheel.sha256:
+            raise WheelError(
+                f"has the SHA-256 {found}, not {package.wheel.sha256} as locked",
+                context=str(path),
+                hint="delete it and run `mxenv fetch LOCK`",
+            )
+        archive = Archive(file, name)
+        yield Unpacked(archive=archive, files=_Plan(archive, package, target).files())
+
+
+class _Plan:
+    """Decides for one wheel; a class only because every step needs the same four things."""
+
+    def __init__(self, archive: Archive, package: Package, target: Target) -> None:
+        self.archive = archive
+        self.target = target
+        self.distribution = package.wheel.name.split("-")[0]
+        self.info = self._dist_info(package)
+        self.data = self.info.removesuffix(".dist-info") + ".data"
+        self.root = self._root()
+
+    def _refusal(self, member: str, message: str) -> WheelError:
+        return WheelError(message, context=f"{self.archive.name}: {member}")
+
+    def _dist_info(self, package: Package) -> str:
+        """Return the one metadata folder; it must be that of the package that was locked."""
+        tops = {name.partition("/")[0] for name in self.archive.members if "/" in name}
+        folders = sorted(top for top in tops if top.endswith(".dist-info"))
+        if len(folders) != 1:
+            found = ", ".join(folders) or "none"
+            raise self._refusal("*.dist-info", f"must be there once; found: {found}")
+        metadata = self._headers(f"{folders[0]}/METADATA")
+        name = re.sub(r"[-_.]+", "-", metadata.get("name", "")).lower()
+        if name != package.name or not _same(metadata.get("version", ""), package.version):
+            raise self._refusal(
+                f"{folders[0]}/METADATA",
+                f"is {name} {metadata.get('version', '')}, "
+                f"but {package.name} {package.version} was locked",
+            )
+        return folders[0]
+
+    def _headers(self, name: str) -> Mapping[str, str]:
+        """Return the headers of ``METADATA`` or ``WHEEL``, their names in lower case."""
+        text = self.archive.read(name, RECORD_LIMIT).decode("utf-8", "replace")
+        head = re.split(r"\r?\n\r?\n", text, maxsplit=1)[0]
+        lines = (line.partition(":") for line in head.splitlines() if line[:1].strip())
+        return {key.strip().lower(): value.strip() for key, _, value in reversed(list(lines))}
+
+    def _root(self) -> str:
+        """Return where the root of the wheel goes."""
+        wheel = self._headers(f"{self.info}/WHEEL")
+        version = wheel.get("wheel-version", "")
+        if not version.startswith("1."):
+            raise self._refusal(f"{self.info}/WHEEL", f"has Wheel-Version {version!r}, not 1.x")
+        pure = wheel.get("root-is-purelib", "").lower() == "true"
+        return self.target.purelib if pure else self.target.platlib
+
+    def files(self) -> tuple[Installed, ...]:
+        """Return everything that is installed, sorted by path, RECORD included."""
+        files: dict[str, Installed] = {}
+        for file in (*self._scripts(), *self._members(), self._installer()):
+            if file.path in files:
+                raise self._refusal(file.path, "would be written twice")
+            files[file.path] = file
+        record = self._record(files)
+        files[record.path] = record
+        return tuple(files[path] for path in sorted(files))
+
+    def _scripts(self) -> Iterator[Installed]:
+        """Yield the scripts of ``entry_points.txt``."""
+        from installer.utils import (  # noqa: PLC0415 - imported late: only to build
+            parse_entrypoints,
+        )
+
+        name = f"{self.info}/entry_points.txt"
+        if name not in self.archive.members:
+            return
+        try:
+            text = self.archive.read(name).decode()
+            points = list(parse_entrypoints(text))
+        except WheelError:
+            raise
+        # The library's parser asserts, and lets errors of configparser pass.
+        except Exception as error:
+            raise self._refusal(name, f"is not understood: {error!r}") from error
+        interpreter = self.target.interpreter
+        if points and (" " in interpreter or len(interpreter) > LONGEST):
+            raise self._refusal(name, f"{interpreter!r} does not fit the first line of a script")
+        for script, module, attribute, _ in points:
+            if unsafe(script) or "/" in script:
+                raise self._refusal(name, f"{script!r} is no name for a script")
+            text = SCRIPT.format(
+                interpreter=interpreter,
+                module=module,
+                name=attribute.partition(".")[0],
+                attribute=attribute,
+            )
+            yield _written(f"{self.target.scripts}/{script}", text.encode(), mode=0o755)
+
+    def _members(self) -> Iterator[Installed]:
+        """Yield the files of the wheel, each checked to be in its RECORD."""
+        hashes = self._hashes()
+        left_out = {
+            f"{self.info}/{name}"
+            # The first three are the installer's own to write; a signature is over the old RECORD.
+            for name in ("RECORD", "INSTALLER", "direct_url.json", "RECORD.jws", "RECORD.p7s")
+        }
+        for member in self.archive.members.values():
+            if member.name in left_out:
+                continue
+            hash_ = hashes.get(member.name)
+            if hash_ is None:
+                raise self._refusal(member.name, "is not in RECORD")
+            if hash_.partition("=")[0] not in ALGORITHMS:
+                raise self._refusal(member.name, "has no SHA-256 or better in RECORD")
+            # Bytecode belongs to the interpreter that made it; a wheel's could say anything.
+            if "__pycache__" not in member.name.split("/"):
+                yield self._placed(member, hash_)
+
+    def _hashes(self) -> Mapping[str, str]:
+        """Return what RECORD says of each file."""
+        name = f"{self.info}/RECORD"
+        try:
+            text = self.archive.read(name, RECORD_LIMIT).decode()
+            rows = [row for row in csv.reader(io.StringIO(text)) if row]
+            return {path: hash_.rstrip("=") for path, hash_, _ in rows}
+        except (ValueError, csv.Error) as error:
+            raise self._refusal(name, "is no table of path, hash and size") from error
+
+    def _placed(self, member: Member, hash_: str) -> Installed:
+        """Return where a file goes, by the folder that it lies in."""
+        top, _, rest = member.name.partition("/")
+        if top != self.data:
+            path = f"{self.root}/{member.name}"
+            mode = 0o755 if member.executable else 0o644
+            return Installed(path=path, mode=mode, size=member.size, hash=hash_, member=member)
+        scheme, _, relative = rest.partition("/")
+        folders = {
+            "purelib": self.target.purelib,
+            "platlib": self.target.platlib,
+            "scripts": self.target.scripts,
+            "data": self.target.data,
+            "headers": f"{self.target.data}/include/python{self.target.python}/{self.distribution}",
+        }
+        if scheme not in folders or not relative:
+            raise self._refusal(member.name, f"lies in none of {', '.join(folders)}")
+        path = f"{folders[scheme]}/{relative}"
+        mode = 0o755 if member.executable or scheme == "scripts" else 0o644
+        if scheme == "scripts":
+            data = self._checked(member, hash_) if member.size <= RECORD_LIMIT else b""
+            if data.startswith(b"#!python"):
+                line = f"#!{self.target.interpreter}\n".encode()
+                return _written(path, line + data.partition(b"\n")[2], mode=mode)
+        return Installed(path=path, mode=mode, size=member.size, hash=hash_, member=member)
+
+    def _checked(self, member: Member, hash_: str) -> bytes:
+        """Return the content of a member, which must have the hash of its RECORD."""
+        data = self.archive.read(member.name, RECORD_LIMIT)
+        algorithm = hash_.partition("=")[0]
+        if text_of(hashlib.new(algorithm, data).digest(), algorithm) != hash_:
+            raise self._refusal(member.name, "does not have the hash that RECORD says")
+        return data
+
+    def _installer(self) -> Installed:
+        """Return the file that says who installed the wheel."""
+        return _written(f"{self.root}/{self.info}/INSTALLER", b"mxenv\n")
+
+    def _record(self, files: Mapping[str, Installed]) -> Installed:
+        """Return the RECORD of what is installed, itself without a hash."""
+        own = f"{self.root}/{self.info}/RECORD"
+        rows = [
+            (relpath(path, self.root), file.hash, str(file.size)) for path, file in files.items()
+        ]
+        rows.append((relpath(own, self.root), "", ""))
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerows(sorted(rows))
+        return _written(own, text.getvalue().encode())
+
+
+def text_of(digest: bytes, algorithm: str) -> str:
+    """Return a digest as a RECORD has it."""
+    return f"{algorithm}={urlsafe_b64encode(digest).decode().rstrip('=')}"
+
+
+def _written(path: str, data: bytes, *, mode: int = 0o644) -> Installed:
+    """Return a file that is not in the wheel as it is."""
+    hash_ = text_of(hashlib.sha256(data).digest(), "sha256")
+    return Installed(path=path, mode=mode, size=len(data), hash=hash_, data=data)
+
+
+def _same(one: str, other: str) -> bool:
+    """Return whether two versions are one, however they are spelt."""
+    if one == other:
+        return True
+    from packaging.version import InvalidVersion, Version  # noqa: PLC0415 - imported late: seldom
+
+    try:
+        return Version(one) == Version(other)
+    except InvalidVersion:
+        return False

@@ -1,0 +1,308 @@
+"""Writes an OCI image with neither daemon nor root: one layer a wheel, the base by digest."""
+
+from __future__ import annotations
+
+import io
+import os
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, BinaryIO
+
+from mxenv import configuration, layers, start_gate
+from mxenv.configuration import Made
+from mxenv.engines import Engine, Layer, Order, Product, _layer
+from mxenv.engines._cache import Cache
+from mxenv.errors import Incompatible, LayoutError, UsageError
+from mxenv.stores import OCI_CONFIG, OCI_MANIFEST, Descriptor
+from mxenv.stores.description import describe
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from mxenv.engines._layer import Ready
+    from mxenv.lock import Lock
+    from mxenv.stores import ImageDescription, Sink, Source
+
+WORKERS = 4
+"""Layers made at once: hashing and inflating let go of the interpreter, the rest does not."""
+
+
+def build(order: Order) -> Product:
+    """Build into a layout or a registry, whichever the order names."""
+    if order.lock.system:
+        raise UsageError(
+            "system packages need an engine that can run commands in the image",
+            context=f"{order.lock.name}: system",
+            hint="bring them in the base, or leave 'system' out of the image description",
+        )
+    return assemble(order, source=_source(order), sink=_sink(order))
+
+
+def _source(order: Order) -> Source | None:
+    """Open the base where the order says, at the digest that was locked."""
+    if order.base == "scratch":
+        return None
+    if order.base.startswith("oci:"):
+        from mxenv.stores import layout  # noqa: PLC0415 - imported late: only one of the two
+
+        return layout.open_source(order.base.removeprefix("oci:"))
+    from mxenv.stores import registry  # noqa: PLC0415 - imported late: it brings requests
+
+    name = order.base.partition("@")[0]
+    return registry.open_source(f"{name}@{order.lock.base.digest}")
+
+
+def _sink(order: Order) -> Sink:
+    """Open the place where the image goes."""
+    if order.push is not None:
+        from mxenv.stores import registry  # noqa: PLC0415 - imported late: it brings requests
+
+        return registry.open_sink(order.push)
+    if order.out is None:
+        return _Nowhere()
+    from mxenv.stores import layout  # noqa: PLC0415 - imported late: only one of the two
+
+    return layout.open_sink(order.out)
+
+
+def assemble(order: Order, *, source: Source | None, sink: Sink) -> Product:
+    """Make the image from `source`, the base (`None` for ``scratch``), and put it into `sink`."""
+    steps = _Steps()
+    cache = Cache(root=order.cache)
+    cache.tidy()
+    with steps.step("base"):
+        base = _Base.read(order.lock, source)
+    with steps.step("layers"):
+        plan = layers.plan(order.lock, base_layers=len(base.layers))
+        with ThreadPoolExecutor(min(WORKERS, os.cpu_count() or 1)) as pool:
+            # The first error ends the build; what waits behind it never starts.
+            ready = _all(pool, [_maker(layer, order, cache) for layer in plan])
+        ready.append(_layer.of_lock(order, cache))
+        layers.check_union((layer.title, layer.blob.entries) for layer in ready)
+    made = [_made(layer) for layer in ready]
+    config = configuration.configuration(
+        order.lock,
+        made,
+        lock_digest=configuration.digest(order.lock_text.encode()),
+        base=base.configuration,
+    )
+    manifest = configuration.manifest(
+        order.lock, made, config=config, base_layers=[_document(layer) for layer in base.layers]
+    )
+    writer = _Output(sink=sink, cache=cache)
+    with steps.step("write"):
+        if order.push is not None or order.with_base:
+            writer.base(base, source)
+        writer.layers(ready, order, plan)
+        writer.bytes(config, OCI_CONFIG)
+        digest = sink.tag(manifest, OCI_MANIFEST, _tag(order))
+    return Product(
+        config=configuration.digest(config),
+        manifest=digest,
+        layers=tuple(Layer(made=m, cached=r.cached) for m, r in zip(made, ready, strict=True)),
+        name=_name(order, digest),
+        written=writer.written + len(manifest),
+        read=base.read_bytes + writer.streamed,
+        seconds=tuple(steps.taken),
+        notes=tuple(_notes(order, base)),
+    )
+
+
+def _maker(layer: layers.Layer, order: Order, cache: Cache) -> Callable[[], Ready]:
+    return lambda: _layer.of_wheels(layer, order, cache)
+
+
+def _all(pool: ThreadPoolExecutor, calls: Sequence[Callable[[], Ready]]) -> list[Ready]:
+    """Return what each call returns, in order; after an error no further one is begun."""
+    futures = [pool.submit(call) for call in calls]
+    try:
+        return [future.result() for future in futures]
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        raise
+
+
+def _made(ready: Ready) -> Made:
+    return Made(
+        title=ready.title,
+        diff_id=ready.blob.diff_id,
+        digest=ready.blob.digest,
+        size=ready.blob.size,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Base:
+    """What has to be known of the base: all but its layers' bytes."""
+
+    configuration: Mapping[str, object]
+    layers: tuple[Descriptor, ...]
+    read_bytes: int
+
+    @classmethod
+    def read(cls, lock: Lock, source: Source | None) -> _Base:
+        """Read manifest and configuration; they must be those that were locked."""
+        if source is None:
+            return cls(configuration={}, layers=(), read_bytes=0)
+        image = describe(source, lock.target.platform)
+        if image.manifest.digest != lock.base.digest:
+            raise Incompatible(
+                f"the base is {image.manifest.digest}, but {lock.base.digest} was locked",
+                context=source.name,
+                hint="run `mxenv lock` again, or name the base that was locked",
+            )
+        _check_platform(image, lock, source.name)
+        return cls(
+            configuration=image.configuration,
+            layers=image.layers,
+            read_bytes=image.manifest.size + image.config.size,
+        )
+
+
+def _check_platform(image: ImageDescription, lock: Lock, name: str) -> None:
+    """Refuse a base that is for another platform, whatever its manifest is called."""
+    found = f"{image.configuration.get('os')}/{image.configuration.get('architecture')}"
+    if found != "/".join(lock.target.platform.split("/")[:2]):
+        raise Incompatible(
+            f"the base is for {found}, and the lock for {lock.target.platform}",
+            context=name,
+            hint="run `mxenv lock` again",
+        )
+    if len(image.layers) != len(image.diff_ids):
+        raise LayoutError(
+            f"has {len(image.layers)} layers, and says {len(image.diff_ids)}", context=name
+        )
+
+
+def _document(descriptor: Descriptor) -> dict[str, object]:
+    """Return a descriptor as a manifest has it."""
+    document: dict[str, object] = {
+        "mediaType": descriptor.media_type,
+        "digest": descriptor.digest,
+        "size": descriptor.size,
+    }
+    if descriptor.annotations:
+        document["annotations"] = dict(descriptor.annotations)
+    return document
+
+
+@dataclass(frozen=True, slots=True)
+class _Nowhere:
+    """A sink for a build that only wants to know the digests."""
+
+    def has(self, digest: str) -> bool:  # noqa: ARG002 - a sink is asked so
+        """Return true: nothing need be written."""
+        return True
+
+    def mount(self, descriptor: Descriptor, source: Source) -> bool:  # noqa: ARG002 - the same
+        """Return true: nothing need be moved."""
+        return True
+
+    def write(self, descriptor: Descriptor, open_blob: Callable[[], BinaryIO]) -> None:
+        """Write nothing."""
+
+    def tag(self, manifest: bytes, media_type: str, name: str) -> str:  # noqa: ARG002 - the same
+        """Return the digest."""
+        return configuration.digest(manifest)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Output:
+    """Writes what is not there yet, and counts the bytes."""
+
+    sink: Sink
+    cache: Cache
+    written: int = 0
+    streamed: int = 0
+
+    def base(self, base: _Base, source: Source | None) -> None:
+        """Have the base's layers mounted, or stream each once."""
+        for descriptor in dict.fromkeys(base.layers):
+            if source is None or self.sink.has(descriptor.digest):
+                continue
+            if not self.sink.mount(descriptor, source):
+                self._stream(descriptor, source)
+
+    def _stream(self, descriptor: Descriptor, source: Source) -> None:
+        # The sink leaves the stream that it is given, and a stream that is left closes itself.
+        self.sink.write(descriptor, lambda: source.blob(descriptor).__enter__())
+        self.written += descriptor.size
+        self.streamed += descriptor.size
+
+    def layers(self, ready: Sequence[Ready], order: Order, plan: Sequence[layers.Layer]) -> None:
+        """Write our layers; one that was damaged in the cache is made anew first."""
+        by_key = {layer.key: layer for layer in plan}
+        for layer in ready:
+            blob = layer.blob
+            if self.sink.has(blob.digest):
+                continue
+            if layer.cached and not self.cache.is_whole(blob):
+                self.cache.drop(layer.key)
+                again = by_key.get(layer.key)
+                if again is None:
+                    _layer.of_lock(order, self.cache)
+                else:
+                    _layer.of_wheels(again, order, self.cache)
+            descriptor = Descriptor(
+                media_type=configuration.LAYER, digest=blob.digest, size=blob.size
+            )
+            self.sink.write(descriptor, lambda blob=blob: self.cache.open(blob))  # type: ignore[misc]
+            self.written += blob.size
+
+    def bytes(self, content: bytes, media_type: str) -> None:
+        """Write a small blob."""
+        descriptor = Descriptor(
+            media_type=media_type, digest=configuration.digest(content), size=len(content)
+        )
+        if not self.sink.has(descriptor.digest):
+            self.sink.write(descriptor, lambda: io.BytesIO(content))
+            self.written += len(content)
+
+
+@dataclass(slots=True)
+class _Steps:
+    """How long each step took."""
+
+    taken: list[tuple[str, float]] = field(default_factory=list)
+
+    @contextmanager
+    def step(self, name: str) -> Iterator[None]:
+        """Measure what is done inside."""
+        start = time.monotonic()
+        yield
+        self.taken.append((name, time.monotonic() - start))
+
+
+def _tag(order: Order) -> str:
+    """Return the name that the manifest is put under."""
+    if order.push is None:
+        return order.lock.name
+    if "@" in order.push:
+        return ""
+    return order.push.rpartition("/")[2].partition(":")[2] or "latest"
+
+
+def _name(order: Order, digest: str) -> str:
+    """Return how the image is asked for from now on."""
+    if order.push is None:
+        return f"oci:{order.out}:{_tag(order)}"
+    return f"{order.push.partition('@')[0]}@{digest}"
+
+
+def _notes(order: Order, base: _Base) -> Iterator[str]:
+    """Yield what somebody should know who takes the image to be whole."""
+    if order.push is None and base.layers and not order.with_base:
+        size = sum(layer.size for layer in base.layers)
+        yield (
+            f"the layout leaves out the base's {len(base.layers)} layers ({size} bytes): "
+            "it is whole only beside them; --with-base copies them"
+        )
+    if order.base == "scratch":
+        yield "scratch has no shell: the image has no start gate, `mxenv verify` checks a node"
+    elif unread := start_gate.unread(order.lock.host):
+        yield f"the start gate cannot check {', '.join(unread)}: `mxenv verify` does"
+
+
+ENGINE = Engine(title="OCI image, without a daemon", build=build)

@@ -1,0 +1,192 @@
+"""Which layers an image is made of, where in them files lie, and whether they get along."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import defaultdict
+from dataclasses import dataclass
+from posixpath import dirname
+from typing import TYPE_CHECKING
+
+from mxenv.errors import Incompatible
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from mxenv.lock import Lock, Package, Target
+
+FORMAT = 1
+"""Names every rule by which a wheel becomes bytes: of this module, of `mxenv.archive`, and of the
+reading of wheels. Whoever changes one of them counts this up; old layers are then made anew.
+
+1: ustar with pax records, entries sorted by path, 1980-01-01, owner 0; gzip members, contents as
+they lie deflated in the wheel, all else stored; no bytecode.
+"""
+
+LIMIT = 120
+"""The most layers that an image may have, the base's included (overlayfs takes 127 or so)."""
+
+BUCKETS = 32
+"""How many layers the small wheels are spread over, where the limit allows as many."""
+
+SMALL = 64 * 1024
+"""Wheels below this size are the first to share a layer."""
+
+SHARE = "/usr/share/mxenv"
+"""The folder in an image that holds what mxenv says about it."""
+
+START_GATE = f"{SHARE}/start-gate"
+
+STANDARD = frozenset(
+    f"/{name}"
+    for name in """
+        bin boot dev etc home lib lib32 lib64 libx32 media mnt opt proc root run sbin srv sys tmp
+        usr usr/bin usr/lib usr/lib32 usr/lib64 usr/libx32 usr/sbin usr/share usr/local
+        usr/local/bin usr/local/etc usr/local/games usr/local/include usr/local/lib
+        usr/local/man usr/local/sbin usr/local/share usr/local/src
+        var var/cache var/lib var/lock var/log var/run var/spool var/tmp
+    """.split()  # noqa: SIM905 - a list of forty strings is no easier to read
+)
+"""Directories of the Filesystem Hierarchy Standard that a base has, with modes, and often links, of
+its own (``/bin``, ``/var/run``, Debian's ``/usr/local/man``): a layer never has an entry for them,
+and what lies below them lands where the base's link points."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One regular file of a layer."""
+
+    path: str
+    """Absolute, inside the image."""
+    sha256: str
+    size: int
+    mode: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layer:
+    """A layer that is to be made: some wheels, and everything that its bytes depend on."""
+
+    packages: tuple[Package, ...]
+    """Sorted by name; more than one only where wheels share a layer."""
+    key: str
+    """SHA-256 over all that goes in: two layers with one key have equal bytes."""
+
+    @property
+    def title(self) -> str:
+        """Return names and versions, for people and for the image's history."""
+        return " ".join(f"{package.name}=={package.version}" for package in self.packages)
+
+
+def plan(lock: Lock, *, base_layers: int) -> tuple[Layer, ...]:
+    """Return the layers of the wheels of ``lock``, in the order in which they are stacked.
+
+    Each wheel has a layer of its own while that stays within `LIMIT`. Beyond, the smallest share
+    layers, by a hash of their names: adding a package moves none of the others.
+    """
+    # One more holds the lock and the start gate.
+    room = LIMIT - base_layers - 1
+    packages = sorted(lock.packages, key=lambda package: package.name)
+    if room < min(1, len(packages)):
+        raise Incompatible(
+            f"the base has {base_layers} layers, and an image may have {LIMIT}",
+            context=lock.name,
+            hint="squash the base into fewer layers",
+        )
+    skipped = base_directories(lock)
+    return tuple(
+        Layer(packages=group, key=_key(group, lock.target, skipped))
+        for group in _groups(packages, room)
+    )
+
+
+def base_directories(lock: Lock) -> frozenset[str]:
+    """Return the directories that the base has: a layer leaves them as they are."""
+    if lock.base.reference == "scratch":
+        return frozenset()
+    return STANDARD | {lock.target.prefix, *parents(lock.target.prefix)}
+
+
+def _groups(packages: Sequence[Package], room: int) -> Iterator[tuple[Package, ...]]:
+    """Yield the packages of each layer: alone, or with others in one of the buckets."""
+    if len(packages) <= room:
+        yield from ((package,) for package in packages)
+        return
+    buckets = max(1, min(BUCKETS, room // 2))
+    small = SMALL
+    while sum(package.wheel.size >= small for package in packages) + buckets > room:
+        # Powers of four, so that one more package seldom moves the border.
+        small *= 4
+    shared = defaultdict(list)
+    for package in packages:
+        if package.wheel.size >= small:
+            yield (package,)
+        else:
+            shared[int(_sha256(package.name)[:8], 16) % buckets].append(package)
+    yield from (tuple(shared[bucket]) for bucket in sorted(shared))
+
+
+def _key(packages: Iterable[Package], target: Target, skipped: frozenset[str]) -> str:
+    """Return the digest of everything that the bytes of a layer are a function of."""
+    inputs = {
+        "format": FORMAT,
+        "wheels": [[package.wheel.name, package.wheel.sha256] for package in packages],
+        "python": target.python,
+        "interpreter": target.interpreter,
+        "paths": [target.purelib, target.platlib, target.scripts, target.data],
+        "skipped": sorted(skipped),
+    }
+    return _sha256(json.dumps(inputs, sort_keys=True))
+
+
+def _sha256(text: str) -> str:
+    """Return the digest of ``text`` in hexadecimal."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def parents(path: str) -> Iterator[str]:
+    """Yield the directories above ``path``, the nearest first, without the root."""
+    path = dirname(path)
+    while path not in {"", "/"}:
+        yield path
+        path = dirname(path)
+
+
+def directories(paths: Iterable[str], *, skipped: frozenset[str]) -> tuple[str, ...]:
+    """Return the directories that a layer with these files has entries for, sorted."""
+    found: set[str] = set()
+    for path in paths:
+        for parent in parents(path):
+            if parent in found:
+                break
+            found.add(parent)
+    return tuple(sorted(found - skipped))
+
+
+def check_union(owners: Iterable[tuple[str, Iterable[Entry]]]) -> None:
+    """Refuse two owners of one path, unless bytes and mode are equal; directories are shared.
+
+    What the base holds is not looked at: its layers are not fetched.
+    """
+    files: dict[str, tuple[str, Entry]] = {}
+    folders: dict[str, str] = {}
+    for owner, entries in owners:
+        for entry in entries:
+            other = files.setdefault(entry.path, (owner, entry))
+            if other[1] != entry:
+                raise _two_owners(entry.path, other[0], owner)
+            for parent in parents(entry.path):
+                if folders.setdefault(parent, owner) != owner:
+                    break
+    for path in files.keys() & folders.keys():
+        raise _two_owners(path, files[path][0], folders[path])
+
+
+def _two_owners(path: str, one: str, other: str) -> Incompatible:
+    """Say that ``path`` belongs to both."""
+    return Incompatible(
+        f"{one} and {other} both bring it, and not the same",
+        context=path,
+        hint="leave one of them out of the image description, or choose another version",
+    )
