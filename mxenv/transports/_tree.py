@@ -26,7 +26,6 @@ from mxenv.question import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from contextlib import AbstractContextManager
 
     from mxenv.question import Answer, Given, Matches, Question
 
@@ -64,7 +63,7 @@ class Tree(Protocol):
     def names(self, path: str) -> Iterable[str]:
         """Return the names in a directory, in any order."""
 
-    def open(self, path: str) -> AbstractContextManager[BinaryIO]:
+    def open(self, path: str) -> BinaryIO:
         """Open a regular file to read it once, from the beginning."""
 
 
@@ -121,11 +120,11 @@ class Walker:
         try:
             match question:
                 case File(path, part, limit):
-                    return self._part(path, part, limit)
+                    return self.part(path, part, limit)
                 case Glob():
                     return self._matches(question)
                 case Link(path):
-                    return self._leads(path)
+                    return self.part(path, Part.LINK)
                 case Stat(path):
                     status = self.find(path, follow=False).status
                     return Absent() if status is None else Found(status)
@@ -133,6 +132,13 @@ class Walker:
                     return Unreadable("a tree of files cannot say")
                 case _:
                     assert_never(question)
+        except (Unanswered, OSError, ValueError) as error:
+            return _reason(error)
+
+    def part(self, path: str, part: Part, limit: int = 0) -> Answer[str]:
+        """Return a part of the file that ``path`` leads to, or why not."""
+        try:
+            return self._leads(path) if part is Part.LINK else self._read(path, part, limit)
         except (Unanswered, OSError, ValueError) as error:
             return _reason(error)
 
@@ -172,9 +178,7 @@ class Walker:
             return Absent()
         return Found(self.find(path).path)
 
-    def _part(self, path: str, part: Part, limit: int) -> Answer[str]:
-        if part is Part.LINK:
-            return self._leads(path)
+    def _read(self, path: str, part: Part, limit: int) -> Answer[str]:
         place = self.find(path)
         if place.status is None:
             return Absent()
@@ -197,16 +201,8 @@ class Walker:
             elif glob.part is None:
                 matches.append((path, Found("")))
             else:
-                matches.extend(self._match(path, glob.part, glob.limit))
+                matches.append((path, self.part(path, glob.part, glob.limit)))
         return Found(tuple(sorted(matches, key=lambda match: match[0]))) if matches else Absent()
-
-    def _match(self, path: str, part: Part, limit: int) -> Iterator[tuple[str, Answer[str]]]:
-        try:
-            yield path, self._part(path, part, limit)
-        except FileNotFoundError:
-            return  # a process that ended since its directory was listed
-        except (Unanswered, OSError, ValueError) as error:
-            yield path, _reason(error)
 
     def _walk(self, at: str, segments: tuple[str, ...]) -> Iterator[tuple[str, Exception | None]]:
         """Yield the paths that match, and the places that could not be looked into."""
