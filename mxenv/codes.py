@@ -137,6 +137,77 @@ CODES: Mapping[str, Code] = {
         "removed.",
         remedy="Remove the waiver.",
     ),
+    # MX4xx: what a gate lets through.
+    "MX401": Code(
+        title="not locked",
+        meaning="There is an image description, and no lock that was made from it.",
+        remedy="`mxenv lock images/NAME/image.toml`, and commit the lock.",
+    ),
+    "MX402": Code(
+        title="the lock is stale",
+        meaning="The image description was changed after the lock was made from it.",
+        remedy="`mxenv lock images/NAME/image.toml`, and commit the lock.",
+    ),
+    "MX403": Code(
+        title="the lock is fresh",
+        meaning="The lock was made from the image description as it is.",
+        remedy="Nothing to do.",
+    ),
+    "MX404": Code(
+        title="whether the lock is fresh is unknown",
+        meaning="The image description that the lock was made from is not there to compare with.",
+        remedy="Keep images/NAME/image.toml and lockfiles/pylock.NAME.toml in one project.",
+    ),
+    "MX405": Code(
+        title="a vendor's build in an image for no accelerator",
+        meaning='The image description says accelerator = "none", so no matrix is asked; but one '
+        "of the packages carries a vendor's build tag.",
+        remedy="Name the accelerator in image.toml, or take the public build.",
+    ),
+    "MX406": Code(
+        title="nothing for an accelerator",
+        meaning='The image description says accelerator = "none", and no package carries a '
+        "vendor's build tag, so there is nothing that a matrix could be asked.",
+        remedy="Nothing to do.",
+    ),
+    "MX407": Code(
+        title="waiver proposed",
+        meaning="What is judged brings a waiver with it. What is judged cannot excuse itself: the "
+        "waiver counts only if whoever runs the gate allows it.",
+        remedy="Run the gate with --allow-waivers, if that is for you to decide.",
+    ),
+    # MX5xx: mxenv itself, as `mxenv doctor` finds it.
+    "MX501": Code(
+        title="the Python that runs mxenv",
+        meaning="Which Python runs mxenv, and where it is installed.",
+        remedy="Nothing to do.",
+    ),
+    "MX502": Code(
+        title="the cache",
+        meaning="Layers that were built are kept in a folder, which must be writable.",
+        remedy="Set MXENV_CACHE_DIR to a folder that you may write to.",
+    ),
+    "MX503": Code(
+        title="uv",
+        meaning="`mxenv lock` resolves requirements with uv, which is installed with mxenv.",
+        remedy="Install mxenv again.",
+    ),
+    "MX504": Code(
+        title="the package index",
+        meaning="Where packages come from is uv's configuration. It is not asked here; variables "
+        "are named without their values, which may hold credentials.",
+        remedy="Set UV_DEFAULT_INDEX or UV_FIND_LINKS, or write a uv.toml.",
+    ),
+    "MX505": Code(
+        title="a container engine",
+        meaning="Whether an engine's socket is there. The engine oci needs none.",
+        remedy="Nothing to do.",
+    ),
+    "MX506": Code(
+        title="the matrix",
+        meaning="Whether the shipped rows, and those of --matrix, can be read.",
+        remedy="Correct the file that is named; a row needs evidence.",
+    ),
 }
 
 

@@ -30,6 +30,12 @@ matrices = click.option(
     envvar="MXENV_MATRIX_PATH",
     help="More rows, for this site; may be given several times.",
 )
+index = click.option(
+    "--index", metavar="URL", multiple=True, help="An index to ask, before those configured for uv."
+)
+find_links = click.option(
+    "--find-links", metavar="DIR|URL", multiple=True, help="Where wheels lie, beside the indexes."
+)
 wheelhouse = click.option(
     "--wheelhouse",
     metavar="DIR",

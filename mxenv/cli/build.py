@@ -58,7 +58,16 @@ def COMMAND(  # noqa: N802, PLR0913 - a constant; every option is an argument
         check=check,
         with_base=with_base,
     )
+    for note in result.notes:
+        output.note(f"note: {note}")
     output.values(
         "mxenv.built/1",
-        {"config": result.config, "manifest": result.manifest, "layers": len(result.layers)},
+        {
+            "image": result.name,
+            "config": result.config,
+            "manifest": result.manifest,
+            "layers": [f"{layer.made.diff_id}  {layer.made.title}" for layer in result.layers],
+        },
     )
+    if result.changed:
+        output.note(f"{lock}: the image's digests are written into it")

@@ -13,6 +13,8 @@ from mxenv.cli._output import PLAIN, Output, answers
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from mxenv.api.locking import LockResult
+
 
 @click.command("lock", short_help="Turn what an image wants into exact wheels.")
 @click.argument("image_toml", type=_options.PATH)
@@ -23,6 +25,10 @@ if TYPE_CHECKING:
     type=_options.PATH,
     help="What the base image holds, if its registry cannot be asked.",
 )
+@_options.index
+@_options.find_links
+@click.option("--offline", is_flag=True, help="Ask no index; take wheels from --find-links only.")
+@click.option("--upgrade", is_flag=True, help="Take the newest versions that fit.")
 @click.option("--check", is_flag=True, help="Write nothing; exit with 1 if the lock is stale.")
 @_options.matrices
 @answers(PLAIN)
@@ -32,24 +38,53 @@ def COMMAND(  # noqa: N802, PLR0913 - a constant; every option is an argument
     image_toml: Path,
     out: Path | None,
     snapshot: Path | None,
+    index: tuple[str, ...],
+    find_links: tuple[str, ...],
+    offline: bool,
+    upgrade: bool,
     check: bool,
     matrices: tuple[Path, ...],
 ) -> None:
     """Turn what an image wants into exact wheels: lockfiles/pylock.NAME.toml.
 
-    What the base image provides is never replaced.
+    What the base image provides is never replaced. Versions stay as they are in the lock that is
+    there, unless --upgrade is given. Which indexes are asked is the configuration of uv, too.
     """
     from mxenv.api import checking, locking  # noqa: PLC0415 - imported late: --help needs no api
 
     if check:
-        reasons = locking.stale(image_toml, locking.lock_path(image_toml, out))
-        output.values("mxenv.stale/1", {"stale": list(reasons) or "no"})
-        sys.exit(1 if reasons else 0)
+        sys.exit(_check(output, image_toml, locking.lock_path(image_toml, out)))
     result = locking.lock(
         image_toml,
         out=out,
         snapshot=snapshot,
         matrix=checking.load_matrix(matrices),
         today=_options.today(),
+        options=locking.Options(
+            index=index, find_links=find_links, offline=offline, upgrade=upgrade
+        ),
     )
-    output.values("mxenv.locked/1", {"lock": str(result.path)})
+    for note in result.notes:
+        output.note(f"note: {note}")
+    output.values("mxenv.locked/1", _summary(result))
+
+
+def _check(output: Output, image_toml: Path, path: Path) -> int:
+    from mxenv.api import locking  # noqa: PLC0415 - imported late: --help needs no api
+
+    reasons = locking.stale(image_toml, path)
+    state = "stale" if reasons else "fresh"
+    output.values("mxenv.stale/1", {"lock": str(path), "state": state, "because": list(reasons)})
+    return 1 if reasons else 0
+
+
+def _summary(result: LockResult) -> dict[str, object]:
+    lock = result.lock
+    return {
+        "lock": str(result.path),
+        "state": "changed" if result.changed else "unchanged",
+        "base": lock.base.digest or lock.base.reference,
+        "packages": [f"{package.name} {package.version}" for package in lock.packages],
+        "provided": len(lock.provided),
+        "outcome": result.verdict.outcome.word if result.verdict else "no accelerator",
+    }

@@ -1,0 +1,106 @@
+"""Whether mxenv itself works here: what it needs, what it would use, and what is missing."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mxenv.api import checking
+from mxenv.engines import _cache
+from mxenv.errors import MxenvError
+from mxenv.verdict import Finding, Outcome, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+INDEX_VARIABLES = (
+    *("UV_DEFAULT_INDEX", "UV_INDEX", "UV_INDEX_URL", "UV_EXTRA_INDEX_URL"),
+    *("UV_FIND_LINKS", "UV_CONFIG_FILE", "UV_OFFLINE"),
+)
+"""What tells uv where packages come from; the values may hold credentials and are not shown."""
+SECONDS = 10.0
+
+
+def examine(environ: Mapping[str, str], matrices: Sequence[Path] = ()) -> Verdict:
+    """Look at everything that mxenv stands on; nothing is asked over a network."""
+    findings = (
+        _python(),
+        _cache_folder(_cache.default_root()),
+        _uv(),
+        _index(environ),
+        _engine(environ),
+        _matrix(matrices),
+    )
+    return Verdict(subject="mxenv", findings=findings)
+
+
+def _python() -> Finding:
+    return _fine("MX501", "Python", f"{sys.version.split()[0]} in {sys.prefix}")
+
+
+def _cache_folder(root: Path) -> Finding:
+    """Say whether layers can be kept; a file is written, and removed again."""
+    trial = root / f".doctor.{secrets.token_hex(4)}"
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        trial.write_bytes(b"")
+        trial.unlink()
+    except OSError as error:
+        return _missing(
+            "MX502",
+            "cache",
+            f"{root} cannot be written: {error.strerror or error}",
+            "Set MXENV_CACHE_DIR to a folder that you may write to.",
+        )
+    return _fine("MX502", "cache", f"{root} can be written")
+
+
+def _uv() -> Finding:
+    import uv  # noqa: PLC0415 - imported late: only for this
+
+    try:
+        program = os.fsdecode(uv.find_uv_bin())
+        completed = subprocess.run(  # noqa: S603 - the program that our own dependency brought
+            [program, "--version"], capture_output=True, text=True, check=True, timeout=SECONDS
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        return _missing("MX503", "uv", f"does not run: {error}", "Install mxenv again.")
+    return _fine("MX503", "uv", f"{completed.stdout.strip()} in {program}")
+
+
+def _index(environ: Mapping[str, str]) -> Finding:
+    named = [name for name in INDEX_VARIABLES if environ.get(name)]
+    found = f"set by {', '.join(named)}" if named else "uv's own configuration, or its default"
+    return _fine("MX504", "index", found)
+
+
+def _engine(environ: Mapping[str, str]) -> Finding:
+    address = environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
+    path = Path(address.removeprefix("unix://"))
+    there = not address.startswith("unix://") or path.exists()
+    found = f"{address} is there" if there else f"none at {address}; the engine oci needs none"
+    return _fine("MX505", "container engine", found)
+
+
+def _matrix(extra: Sequence[Path]) -> Finding:
+    try:
+        matrix = checking.load_matrix(extra)
+    except MxenvError as error:
+        return _missing("MX506", "matrix", str(error), error.hint or "Install mxenv again.")
+    files = ", ".join(f"{name} {revision}" for name, revision in matrix.files)
+    rows = sum(map(len, (matrix.releases, matrix.rules, matrix.broken, matrix.tested)))
+    return _fine("MX506", "matrix", f"{rows} rows: {files}")
+
+
+def _fine(code: str, subject: str, found: str) -> Finding:
+    return Finding(code=code, outcome=Outcome.COMPATIBLE, subject=subject, found=found)
+
+
+def _missing(code: str, subject: str, found: str, remedy: str) -> Finding:
+    return Finding(
+        code=code, outcome=Outcome.INCOMPATIBLE, subject=subject, found=found, remedy=remedy
+    )
