@@ -23,13 +23,16 @@ BUILD = 999999999
 
 def write(folder: Path, provided: Iterable[Provided], tag: Tag) -> None:
     """Write one stub for each of ``provided`` into ``folder``, tagged as the best that fits."""
+    from packaging.version import Version  # noqa: PLC0415 - imported late: only a lock needs it
+
     for entry in provided:
-        stem = f"{entry.name.replace('-', '_')}-{entry.version}"
+        version = Version(entry.version)
+        stem = f"{entry.name.replace('-', '_')}-{version}"
         info = f"{stem}.dist-info"
         with zipfile.ZipFile(folder / f"{stem}-{BUILD}-{tag}.whl", "w") as wheel:
             wheel.writestr(
                 f"{info}/METADATA",
-                f"Metadata-Version: 2.1\nName: {entry.name}\nVersion: {entry.version}\n",
+                f"Metadata-Version: 2.1\nName: {entry.name}\nVersion: {version}\n",
             )
             wheel.writestr(
                 f"{info}/WHEEL",

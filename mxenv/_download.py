@@ -1,0 +1,202 @@
+"""How a file gets into a folder: by name and SHA-256, whole or not at all."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit, urlunsplit
+
+import requests
+import urllib3
+
+from mxenv._hashing import sha256_of
+from mxenv.errors import IndexFailed, UsageError, WheelError
+
+if TYPE_CHECKING:
+    import threading
+    from collections.abc import Callable, Iterator, Mapping
+    from io import BufferedRandom
+
+ATTEMPTS = 4
+PASSING = frozenset({408, 429, 500, 502, 503, 504})
+"""HTTP statuses that the next attempt may well not meet."""
+OK, PARTIAL, NOT_SATISFIABLE = 200, 206, 416
+_CHUNK = 1 << 18
+_SECONDS = (10.0, 60.0)
+"""How long to wait for a connection, and for the next bytes."""
+
+Credentials = dict[str, tuple[str, str]]
+"""User name and password by host (and port); they go to no other host."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """A file, where it is, and what it has to be."""
+
+    name: str
+    sha256: str
+    location: str
+    """A URL, or an absolute path."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """What downloads share."""
+
+    session: requests.Session
+    logins: Credentials
+    stop: threading.Event
+    """Set when nothing is wanted any more."""
+    progress: Callable[[int], None]
+    """Told how many bytes came."""
+    pause: float = 0.5
+    """Seconds before the second attempt; each one after it waits twice as long."""
+
+
+def put(wanted: Wanted, folder: Path, line: Line) -> None:
+    """Make ``folder`` hold ``wanted``, replacing what else has its name."""
+    # Named by the hash: who was killed goes on from here, and two who want the same file at once
+    # do not write it twice.
+    part = folder / f".{wanted.sha256[:32]}.part"
+    try:
+        with _locked(part) as file:
+            _put(wanted, folder / wanted.name, part, file, line)
+    except requests.RequestException:
+        raise
+    except OSError as error:
+        raise UsageError(
+            f"cannot be written: {error.strerror or error}",
+            context=str(folder / wanted.name),
+            hint="name a folder that you may write to, with room in it: --wheelhouse",
+        ) from error
+
+
+@contextmanager
+def _locked(part: Path) -> Iterator[BufferedRandom]:
+    while True:
+        with part.open("a+b") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            # Whoever had the lock before may have moved the file away meanwhile.
+            if part.exists() and part.stat().st_ino == os.fstat(file.fileno()).st_ino:
+                yield file
+                return
+
+
+def _put(wanted: Wanted, target: Path, part: Path, file: BufferedRandom, line: Line) -> None:
+    try:
+        if not (target.is_file() and sha256_of(target) == wanted.sha256):
+            if urlsplit(wanted.location).scheme in {"http", "https"}:
+                _download(wanted, file, line)
+            else:
+                _copy(wanted, file, line)
+            file.flush()
+            os.fsync(file.fileno())
+            part.replace(target)
+    finally:
+        # After an error nothing is left behind, nor is it by whoever came second.
+        with suppress(OSError):
+            part.unlink()
+
+
+def _copy(wanted: Wanted, file: BufferedRandom, line: Line) -> None:
+    file.truncate(0)
+    try:
+        content = Path(wanted.location).open("rb")  # noqa: SIM115 - closed just below
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise IndexFailed(f"cannot be read: {reason}", context=wanted.location) from None
+    with content:
+        while chunk := content.read(_CHUNK):
+            file.write(chunk)
+            line.progress(len(chunk))
+    _check(wanted, file)
+
+
+def _download(wanted: Wanted, file: BufferedRandom, line: Line) -> None:
+    failure = ""
+    left_over = file.seek(0, os.SEEK_END) > 0
+    for attempt in range(ATTEMPTS):
+        if attempt and line.stop.wait(line.pause * 2 ** (attempt - 1)):
+            break
+        try:
+            failure = _transfer(wanted, file, line)
+        except (requests.RequestException, urllib3.exceptions.HTTPError) as error:
+            failure = _reason(error)
+        if not failure and left_over and not _is(wanted, file):
+            # What somebody left half done was no beginning of this file.
+            file.truncate(0)
+            left_over, failure = False, "what was left over did not fit"
+        elif not failure:
+            _check(wanted, file)
+            return
+    raise IndexFailed(f"{wanted.name}: {failure}", context=_host(wanted.location))
+
+
+def _transfer(wanted: Wanted, file: BufferedRandom, line: Line) -> str:
+    """Fetch what is missing of a file; return why it is not all there, or nothing."""
+    have = file.seek(0, os.SEEK_END)
+    url, login = _without_login(wanted.location, line.logins)
+    headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
+    with line.session.get(
+        url, headers=headers, auth=login, stream=True, timeout=_SECONDS
+    ) as answer:
+        status = f"HTTP {answer.status_code} {answer.reason}"
+        if answer.status_code == NOT_SATISFIABLE or (have and answer.status_code == OK):
+            file.truncate(0)
+        if answer.status_code in PASSING or answer.status_code == NOT_SATISFIABLE:
+            return status
+        if answer.status_code not in {OK, PARTIAL}:
+            raise IndexFailed(f"{wanted.name}: {status}", context=_host(url))
+        for chunk in answer.iter_content(_CHUNK):
+            if line.stop.is_set():
+                return "stopped"
+            file.write(chunk)
+            line.progress(len(chunk))
+    return ""
+
+
+def _digest(file: BufferedRandom) -> str:
+    file.flush()
+    file.seek(0)
+    return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _is(wanted: Wanted, file: BufferedRandom) -> bool:
+    return _digest(file) == wanted.sha256
+
+
+def _check(wanted: Wanted, file: BufferedRandom) -> None:
+    if (found := _digest(file)) != wanted.sha256:
+        raise WheelError(
+            f"what came has the sha256 {found}, not {wanted.sha256}",
+            context=wanted.name,
+            hint="find out who changed the file; `mxenv lock` takes the one that is there now",
+        )
+
+
+def _without_login(
+    url: str, logins: Mapping[str, tuple[str, str]]
+) -> tuple[str, tuple[str, str] | None]:
+    """Take the login out of ``url``; one that the index was given goes to the same host only."""
+    parts = urlsplit(url)
+    place = _host(url)
+    if parts.username:
+        login = (unquote(parts.username), unquote(parts.password or ""))
+        return urlunsplit(parts._replace(netloc=place)), login
+    return url, logins.get(place)
+
+
+def _host(url: str) -> str:
+    return urlsplit(url).netloc.rpartition("@")[-1]
+
+
+def _reason(error: BaseException) -> str:
+    """Return the innermost reason of a failed request; its outer ones repeat the URL."""
+    while (inner := error.__cause__ or error.__context__) is not None:
+        error = inner
+    return str(error) or type(error).__name__

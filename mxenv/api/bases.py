@@ -1,0 +1,254 @@
+"""What everything is added to: a base image, its Python, and what it provides."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from mxenv import judgement
+from mxenv.api import nodes
+from mxenv.errors import Incompatible
+from mxenv.facts import Absent, Fact, Observed, Snapshot, Unreadable, View, observed
+from mxenv.fingerprint import fingerprint
+from mxenv.image import LAYOUT, SCRATCH, pinned
+from mxenv.lock import Base, Provided, Target
+from mxenv.wheel_tags import minor
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+    from pathlib import Path
+
+    from mxenv.image import Image
+    from mxenv.stores import Source
+
+KEPT = (
+    *("os.id", "os.version", "libc.version"),
+    *("metax.sdk", "metax.compiler", "metax.mccl", "metax.smi"),
+)
+"""The facts of a base that stand in the lock."""
+SCRATCH_PREFIX = "/opt/mxenv"
+SCRATCH_INTERPRETER = "/usr/bin/python3"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ground:
+    """A base, understood: where wheels go, and what is there already."""
+
+    base: Base
+    target: Target
+    python: str
+    """With all three numbers, if they are known."""
+    snapshot: Snapshot
+    """Facts of an image only, whatever was asked."""
+    provided: tuple[Provided, ...] = ()
+    unclear: tuple[tuple[str, str], ...] = ()
+    """Distributions that are there in a version that is not known, each with the reason."""
+    facts: tuple[tuple[str, str], ...] = ()
+
+
+def stand(image: Image, *, snapshot: Path | None, root: Path, now: datetime) -> Ground:
+    """Return what ``image`` stands on; ``snapshot`` spares looking inside the base."""
+    if image.base == SCRATCH:
+        return _scratch(image, now)
+    digest = _digest(image, root, trusted=snapshot is not None)
+    inside = (
+        nodes.read_snapshot(snapshot)
+        if snapshot
+        else nodes.probe(_address(image.base, root, digest), now=now)
+    )
+    return _ground(image, digest, _of_image(inside))
+
+
+def _scratch(image: Image, now: datetime) -> Ground:
+    target = _target(image.platform, image.python, SCRATCH_PREFIX, SCRATCH_INTERPRETER)
+    version = Fact(
+        key="python.version",
+        instance=SCRATCH_PREFIX,
+        reading=Observed(image.python),
+        source="image.toml",
+        view=View.IMAGE,
+    )
+    return Ground(
+        base=Base(reference=SCRATCH),
+        target=target,
+        python=image.python,
+        snapshot=Snapshot(node=image.name, view=View.IMAGE, taken_at=now, facts=(version,)),
+    )
+
+
+def _digest(image: Image, root: Path, *, trusted: bool) -> str:
+    """Return the digest of the base's manifest for the platform."""
+    if trusted and (digest := pinned(image.base)):
+        return digest
+    descriptor, _ = _source(image.base, root).manifest(image.platform)
+    return descriptor.digest
+
+
+def _source(reference: str, root: Path) -> Source:
+    if reference.startswith(LAYOUT):
+        from mxenv.stores import layout  # noqa: PLC0415 - imported late: only this base needs it
+
+        return layout.open_source(_folder(reference, root))
+    from mxenv.stores import registry  # noqa: PLC0415 - the same
+
+    return registry.open_source(reference)
+
+
+def _address(reference: str, root: Path, digest: str) -> str:
+    if reference.startswith(LAYOUT):
+        return f"{LAYOUT}{_folder(reference, root)}"
+    return f"image:{reference if pinned(reference) == digest else _at(reference, digest)}"
+
+
+def _at(reference: str, digest: str) -> str:
+    return f"{reference.partition('@')[0]}@{digest}"
+
+
+def _folder(reference: str, root: Path) -> str:
+    return str(root / reference.removeprefix(LAYOUT))
+
+
+def _of_image(snapshot: Snapshot) -> Snapshot:
+    """Return what an image holds of ``snapshot``: a driver that was seen is the node's."""
+    keys = nodes.keys()
+    facts = []
+    for fact in snapshot.facts:
+        key = keys.get(fact.key)
+        if key is not None and key.view is not None:
+            facts.append(replace(fact, reading=Unreadable("an image does not hold it; ask a node")))
+        else:
+            facts.append(replace(fact, view=View.IMAGE))
+    return replace(snapshot, view=View.IMAGE, facts=tuple(facts))
+
+
+def _ground(image: Image, digest: str, snapshot: Snapshot) -> Ground:
+    prefix = _environment(image, snapshot)
+    python = _text(snapshot, "python.version", prefix)
+    if image.python and image.python != ".".join(map(str, minor(python))):
+        raise Incompatible(
+            f"Python {image.python} is asked for, and {prefix} of the base has {python}",
+            hint="leave python.version out, or name another environment",
+        )
+    interpreter = snapshot.reading("python.interpreter", prefix)
+    target = replace(
+        _target(
+            image.platform,
+            ".".join(map(str, minor(python))),
+            prefix,
+            str(interpreter.value)
+            if isinstance(interpreter, Observed)
+            else f"{prefix}/bin/python3",
+            debian=_is_debian(snapshot, prefix),
+        ),
+        libc=".".join(map(str, minor(_text(snapshot, "libc.version")))),
+    )
+    provided, unclear = _distributions(snapshot, prefix)
+    stack = fingerprint(snapshot, nodes.keys()).stack
+    return Ground(
+        base=Base(reference=image.base, digest=digest, snapshot=stack or ""),
+        target=target,
+        python=python,
+        snapshot=snapshot,
+        provided=provided,
+        unclear=unclear,
+        facts=tuple(_kept(snapshot)),
+    )
+
+
+def _environment(image: Image, snapshot: Snapshot) -> str:
+    """Return the prefix of the environment that wheels are added to."""
+    found = sorted(fact.instance for fact, _ in observed(snapshot.of("python.version")))
+    if image.environment:
+        if image.environment not in found:
+            raise Incompatible(
+                f"the base has no Python environment {image.environment}",
+                hint=f"it has: {', '.join(found) or 'none that could be read'}",
+            )
+        return image.environment
+    chosen = judgement.select_env(snapshot, None)
+    if not chosen or chosen not in found:
+        names = ", ".join(found) or "none was read"
+        raise Incompatible(
+            f"which Python of the base to use cannot be told: {names}",
+            hint="name its prefix as python.environment in image.toml",
+        )
+    return chosen
+
+
+def _text(snapshot: Snapshot, key: str, instance: str = "") -> str:
+    """Return a fact without which nothing can be locked."""
+    label = f"{key}[{instance}]" if instance else key
+    match snapshot.reading(key, instance):
+        case Observed(value):
+            return str(value)
+        case Absent():
+            raise Incompatible(f"{label} is absent from the base")
+        case Unreadable(reason):
+            raise Incompatible(
+                f"{label} of the base could not be read: {reason}",
+                hint="lock from a snapshot that was taken inside it: --snapshot FILE",
+            )
+
+
+def _target(
+    platform: str, python: str, prefix: str, interpreter: str, *, debian: bool = False
+) -> Target:
+    # Debian's Python leaves /usr to dpkg: what others install goes below /usr/local.
+    place = "/usr/local" if debian else prefix
+    library = f"{place}/lib/python{python}/{'dist' if debian else 'site'}-packages"
+    return Target(
+        platform=platform,
+        python=python,
+        prefix=prefix,
+        interpreter=interpreter,
+        purelib=library,
+        platlib=library,
+        scripts=f"{place}/bin",
+        data=place,
+    )
+
+
+def _is_debian(snapshot: Snapshot, prefix: str) -> bool:
+    """Tell whether ``prefix`` is the system's Python of Debian or of what is made from it."""
+    sites = snapshot.reading("python.site", prefix)
+    text = str(sites.value) if isinstance(sites, Observed) else ""
+    distribution = snapshot.reading("os.id")
+    named = isinstance(distribution, Observed) and distribution.value in {"debian", "ubuntu"}
+    return prefix == "/usr" and (named or "dist-packages" in text)
+
+
+def _distributions(
+    snapshot: Snapshot, prefix: str
+) -> tuple[tuple[Provided, ...], tuple[tuple[str, str], ...]]:
+    """Return the distributions of one environment, and those whose version is not known."""
+    from packaging.version import InvalidVersion, Version  # noqa: PLC0415 - imported late
+
+    provided, unclear = [], []
+    instances = sorted({fact.instance for fact in snapshot.of("python.package")})
+    for instance in instances:
+        environment, _, name = instance.rpartition("/")
+        if environment != prefix:
+            if not instance or instance == prefix:
+                _text(snapshot, "python.package", instance)
+            continue
+        match snapshot.reading("python.package", instance):
+            case Observed(value):
+                try:
+                    Version(str(value))
+                except InvalidVersion:
+                    unclear.append((name, f"{value!r} is no version"))
+                else:
+                    provided.append(Provided(name=name, version=str(value)))
+            case Unreadable(reason):
+                unclear.append((name, reason))
+            case Absent():
+                continue
+    return tuple(provided), tuple(unclear)
+
+
+def _kept(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
+    for key in KEPT:
+        reading = snapshot.reading(key)
+        if isinstance(reading, Observed):
+            yield key, str(reading.value)

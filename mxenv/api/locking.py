@@ -1,0 +1,237 @@
+"""From what an image wants to exact wheels: make a lock, and say whether one is stale."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from mxenv import _plugins, judgement, staleness
+from mxenv import image as images
+from mxenv import lock as locks
+from mxenv._files import write_atomically
+from mxenv.api import bases, project
+from mxenv.api.fetching import Fetched, fetch
+from mxenv.api.project import NO_ACCELERATOR, lock_path, read_image, read_lock
+from mxenv.errors import Incompatible
+from mxenv.facts import Fact, Observed, Snapshot, View
+from mxenv.lock import Lock, Relied
+from mxenv.provided import KEPT, unmet
+from mxenv.resolvers import Indexes, Request
+from mxenv.verdict import Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import date
+    from pathlib import Path
+
+    from mxenv.api.bases import Ground
+    from mxenv.image import Image
+    from mxenv.matrix import Matrix
+    from mxenv.resolvers import Resolution, Resolver
+    from mxenv.verdict import Verdict
+
+__all__ = [
+    "Fetched",
+    "LockResult",
+    "Options",
+    "fetch",
+    "lock",
+    "lock_path",
+    "read_image",
+    "read_lock",
+    "snapshot_of",
+    "stale",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How to lock, beside what the image description says."""
+
+    find_links: tuple[str, ...] = ()
+    index: tuple[str, ...] = ()
+    offline: bool = False
+    upgrade: bool = False
+    """True: take the newest versions; else stay with those of the lock that is there."""
+    seconds: float = 600.0
+    resolver: str = "uv"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LockResult:
+    """A lock that was made."""
+
+    path: Path
+    lock: Lock
+    changed: bool
+    """False if the file was like that already."""
+    verdict: Verdict | None
+    """What the matrix says of the whole set; `None` for an image without an accelerator."""
+    notes: tuple[str, ...] = ()
+
+
+def lock(  # noqa: PLR0913 - what a lock depends on, each of it a choice of the user
+    image_toml: Path,
+    *,
+    out: Path | None = None,
+    snapshot: Path | None = None,
+    matrix: Matrix,
+    today: date,
+    options: Options | None = None,
+) -> LockResult:
+    """Resolve ``image_toml`` and write its lock; what cannot go together is not written."""
+    options = options or Options()
+    now = datetime.now(tz=UTC)
+    image, hashes = read_image(image_toml)
+    path = lock_path(image_toml, out)
+    before = project.existing_lock(path)
+    root = project.root_of(image_toml)
+    ground = bases.stand(image, snapshot=snapshot, root=root, now=now)
+    for index, message, hint in unmet(image.requires, ground.provided, ground.target):
+        raise Incompatible(message, context=f"{image_toml}: python.requires[{index}]", hint=hint)
+    stay = before.packages if before is not None and not options.upgrade else ()
+    request = Request(
+        requires=image.requires,
+        python=ground.python,
+        platform=image.platform,
+        libc=ground.target.libc,
+        provided=ground.provided,
+        preferred=tuple((package.name, package.version) for package in stay),
+        indexes=Indexes(
+            find_links=options.find_links,
+            index=options.index,
+            offline=options.offline,
+            seconds=options.seconds,
+            directory=root,
+        ),
+    )
+    resolution = _resolve(request, ground, image_toml, options.resolver)
+    made = _lock(image, hashes, ground, resolution)
+    verdict = None
+    if image.accelerator != NO_ACCELERATOR:
+        verdict = _judge(made, matrix, now, today)
+        _refuse(verdict, image_toml)
+        made = replace(made, relied=_relied(verdict))
+    if before is not None and made == locks.without_image(before):
+        made = before
+    changed = _write(path, locks.render(made))
+    return LockResult(
+        path=path, lock=made, changed=changed, verdict=verdict, notes=resolution.notes
+    )
+
+
+def stale(image_toml: Path, lock: Path) -> tuple[str, ...]:
+    """Say why ``lock`` is not what ``image_toml`` asks for; nothing if it is."""
+    image, hashes = read_image(image_toml)
+    if not lock.exists():
+        return (f"{lock} is missing",)
+    return staleness.reasons(image, hashes, read_lock(lock))
+
+
+def snapshot_of(lock: Lock, *, taken_at: datetime) -> Snapshot:
+    """Return what an image made from ``lock`` will hold, as far as the lock says."""
+    prefix = lock.target.prefix
+    facts = [
+        ("python.version", prefix, lock.target.python),
+        *((key, "", value) for key, value in lock.facts),
+        *(("python.package", f"{prefix}/{p.name}", p.version) for p in lock.provided),
+        *(("python.package", f"{prefix}/{p.name}", p.version) for p in lock.packages),
+    ]
+    return Snapshot(
+        node=lock.name,
+        view=View.IMAGE,
+        taken_at=taken_at,
+        facts=tuple(
+            Fact(
+                key=key,
+                instance=instance,
+                reading=Observed(value),
+                source=f"pylock.{lock.name}.toml",
+                view=View.IMAGE,
+            )
+            for key, instance, value in facts
+        ),
+    )
+
+
+def _resolve(request: Request, ground: Ground, image_toml: Path, name: str) -> Resolution:
+    resolver: Resolver = _plugins.load("resolvers", name)
+    place = f"{image_toml}: python.requires"
+    try:
+        resolution = resolver.resolve(request)
+    except Incompatible as error:
+        held = [p for p in ground.provided if _names(error.message, p.name)]
+        provided = ", ".join(f"{entry.name} {entry.version}" for entry in held)
+        said = error.message.rstrip(".")
+        raise Incompatible(
+            f"{said}; the base provides {provided}" if held else said,
+            context=place,
+            hint=KEPT if held else error.hint,
+        ) from None
+    reasons = dict(ground.unclear)
+    for package in resolution.packages:
+        if package.name in reasons:
+            raise Incompatible(
+                f"{package.name} {package.version} is needed, and the base has it in a version "
+                f"that is not known: {reasons[package.name]}",
+                context=place,
+            )
+    return resolution
+
+
+def _names(text: str, name: str) -> bool:
+    return re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text) is not None
+
+
+def _lock(image: Image, hashes: Mapping[str, str], ground: Ground, resolution: Resolution) -> Lock:
+    return Lock(
+        name=image.name,
+        inputs=images.digest(image, hashes),
+        accelerator=image.accelerator,
+        base=ground.base,
+        target=ground.target,
+        packages=resolution.packages,
+        requires=image.requires,
+        provided=ground.provided,
+        facts=ground.facts,
+        variables=image.variables,
+        files=tuple((file, hashes[file.source]) for file in image.files),
+        models=image.models,
+        system=image.system,
+        host=image.host,
+        waivers=image.waivers,
+    )
+
+
+def _judge(lock: Lock, matrix: Matrix, now: datetime, today: date) -> Verdict:
+    snapshot = snapshot_of(lock, taken_at=now)
+    env = lock.target.prefix
+    return judgement.judge(snapshot, matrix, env=env, waivers=lock.waivers, today=today)
+
+
+def _relied(verdict: Verdict) -> Relied:
+    rows = {f.row for f in verdict.findings if f.row and f.outcome is Outcome.COMPATIBLE}
+    return Relied(matrix=verdict.matrix, rows=tuple(sorted(rows)), outcome=verdict.outcome.word)
+
+
+def _refuse(verdict: Verdict, image_toml: Path) -> None:
+    """Refuse a set that is known not to work: a lock says what does."""
+    if verdict.outcome is not Outcome.INCOMPATIBLE:
+        return
+    bad = [f for f in verdict.findings if f.outcome is Outcome.INCOMPATIBLE and f.waiver is None]
+    remedies = dict.fromkeys(finding.remedy for finding in bad if finding.remedy)
+    raise Incompatible(
+        "; ".join(f"{f.code} {f.subject}: {f.found}, expected {f.expected}" for f in bad),
+        context=str(image_toml),
+        hint=" ".join((*remedies, "Or answer for it with [[waivers]] in image.toml.")),
+    )
+
+
+def _write(path: Path, text: str) -> bool:
+    """Write ``text`` unless it is there already; return whether it was not."""
+    if path.is_file() and path.read_bytes() == text.encode():
+        return False
+    write_atomically(path, text)
+    return True

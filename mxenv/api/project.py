@@ -1,0 +1,120 @@
+"""Where the files of a project are, and how they are read: image descriptions, locks."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mxenv import _plugins
+from mxenv import image as images
+from mxenv import lock as locks
+from mxenv._hashing import sha256_of
+from mxenv.api import nodes
+from mxenv.constraint import Constraint
+from mxenv.errors import ImageError, LockError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mxenv.image import Image
+    from mxenv.lock import Lock
+
+NO_ACCELERATOR = "none"
+LARGEST = 1 << 24
+"""Bytes; an image description or a lock above this was not written by anybody."""
+_LOCK_NAME = re.compile(r"pylock\.([^.]+)\.toml")
+
+
+def root_of(image_toml: Path) -> Path:
+    """Return the project's root: what ``images/`` lies in, or else the file's own folder."""
+    folder = image_toml.absolute().parent
+    above = next((parent for parent in folder.parents if parent.name == "images"), None)
+    root = above.parent if above else folder
+    here = Path.cwd()
+    return root.relative_to(here) if root.is_relative_to(here) else root
+
+
+def lock_path(image_toml: Path, out: Path | None = None) -> Path:
+    """Return where the lock of ``image_toml`` lies: in ``lockfiles/`` beside ``images/``."""
+    if out is None:
+        name = _parse_image(image_toml).name
+        return root_of(image_toml) / "lockfiles" / f"pylock.{name}.toml"
+    if not _LOCK_NAME.fullmatch(out.name):
+        raise UsageError(
+            f"{out.name!r} is no lockfile's name", hint="pylock.NAME.toml, as PEP 751 has it"
+        )
+    return out
+
+
+def read_lock(path: Path) -> Lock:
+    """Return the lock in ``path``."""
+    return locks.parse(_text(path, LockError, "run `mxenv lock` first"), context=str(path))
+
+
+def existing_lock(path: Path) -> Lock | None:
+    """Return the lock that is there; a damaged one counts for nothing, another file is kept."""
+    if not path.exists():
+        return None
+    try:
+        return read_lock(path)
+    except LockError:
+        if path.is_file() and b"[tool.mxenv" in path.read_bytes():
+            return None
+        raise UsageError(
+            "is there, and is no lock of mxenv", context=str(path), hint="name another with --out"
+        ) from None
+
+
+def read_image(path: Path) -> tuple[Image, dict[str, str]]:
+    """Return the image in ``path``, and the SHA-256 of each file that it adds."""
+    image = _parse_image(path)
+    known = (*_plugins.names("vendors"), NO_ACCELERATOR)
+    if image.accelerator not in known:
+        near = difflib.get_close_matches(image.accelerator, known, n=1)
+        raise ImageError(
+            f"{image.accelerator!r} is not known",
+            context=f"{path}: accelerator",
+            hint=f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}",
+        )
+    keys = nodes.keys() if image.host else {}
+    for index, constraint in enumerate(image.host):
+        try:
+            Constraint.parse(constraint, keys=keys)
+        except UsageError as error:
+            place = f"{path}: host.requires[{index}]"
+            raise ImageError(error.message, context=place, hint=error.hint) from None
+    return image, dict(_hashes(image, path))
+
+
+def _parse_image(path: Path) -> Image:
+    text = _text(path, ImageError, "name an image description, as images/NAME/image.toml")
+    return images.parse(text, context=str(path))
+
+
+def _text(path: Path, error: type[ImageError | LockError], hint: str) -> str:
+    try:
+        if path.stat().st_size > LARGEST:
+            raise error(f"larger than {LARGEST >> 20} MiB", context=str(path))
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as fault:
+        raise error(f"not UTF-8 at byte {fault.start}", context=str(path)) from None
+    except OSError as fault:
+        reason = fault.strerror or str(fault)
+        raise error(f"cannot be read: {reason}", context=str(path), hint=hint) from None
+
+
+def _hashes(image: Image, path: Path) -> Iterator[tuple[str, str]]:
+    folder = path.parent.resolve()
+    for index, file in enumerate(image.files):
+        place = f"{path}: files[{index}].source"
+        source = folder / file.source
+        if not source.resolve().is_relative_to(folder):
+            raise ImageError(f"{file.source!r} is a link out of the folder", context=place)
+        if not source.is_file():
+            raise ImageError(f"there is no file {file.source!r}", context=place)
+        try:
+            yield file.source, sha256_of(source)
+        except OSError as fault:
+            raise ImageError(f"cannot be read: {fault.strerror}", context=place) from None
