@@ -27,6 +27,7 @@ from mxenv.question import (
     Stat,
     Status,
 )
+from mxenv.recording import Entry
 from mxenv.transports import Transport
 from mxenv.transports._disk import DiskTree
 from mxenv.transports._memory import directories
@@ -177,8 +178,8 @@ class RecordingHost:
             given = reason or (walker.answer(question) if isinstance(question, Stat) else Absent())
         return given
 
-    def _entry(self, path: str) -> recording.Entry:
-        return self.recording.paths.get(path, recording.Entry())
+    def _entry(self, path: str) -> Entry:
+        return self.recording.paths.get(path, Entry())
 
     def _glob(self, glob: Glob, walker: Walker) -> Given:
         if glob.part not in {Part.DIGEST, Part.LINK}:

@@ -1,0 +1,191 @@
+"""Look at nodes: probe, record, read back, compare."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from functools import cache
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mxenv import _plugins, fingerprint, recorder, recording
+from mxenv import snapshot as files
+from mxenv._files import write_atomically
+from mxenv.errors import SnapshotError, UsageError
+from mxenv.probe import Probe, snapshot
+from mxenv.question import Answers, Command
+from mxenv.redaction import clean, clean_answers
+from mxenv.transports import Dated, Transport
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from contextlib import AbstractContextManager
+    from datetime import datetime
+
+    from mxenv.facts import FactKey, Snapshot
+    from mxenv.fingerprint import Difference, Fingerprint
+    from mxenv.probe import Host
+    from mxenv.question import Question
+    from mxenv.transports import Allowed
+    from mxenv.vendors import Vendor
+
+LOCAL = "local:"
+ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9_+.-]*):(?://)?(.*)", re.DOTALL)
+LARGEST = 64 << 20
+"""Bytes in a snapshot; a node of twenty environments has a tenth of it."""
+
+
+@cache
+def vendors() -> tuple[Vendor, ...]:
+    """Return every vendor that mxenv knows."""
+    return tuple(_plugins.load("vendors", name) for name in _plugins.names("vendors"))
+
+
+@cache
+def _own_probes() -> tuple[Probe, ...]:
+    return tuple(_plugins.load("probes", name) for name in _plugins.names("probes"))
+
+
+def probes() -> tuple[Probe, ...]:
+    """Return every probe: of any node, then of each vendor."""
+    return (*_own_probes(), *(vendor.probe for vendor in vendors()))
+
+
+@cache
+def keys() -> Mapping[str, FactKey]:
+    """Return every fact that can be known, by its name."""
+    return {key.name: key for probe in probes() for key in probe.keys}
+
+
+@cache
+def allowed() -> Allowed:
+    """Return every command that may be run on a node."""
+    asked = chain.from_iterable(probe.questions for probe in _own_probes())
+    own = {question.argv for question in asked if isinstance(question, Command)}
+    return frozenset(own.union(*(vendor.read_only for vendor in vendors())))
+
+
+def open_host(address: str) -> AbstractContextManager[Host]:
+    """Open the node that ``address`` (``scheme:rest``) names."""
+    scheme, rest = _split(address)
+    known = _plugins.names("transports")
+    if scheme not in known:
+        near = difflib.get_close_matches(scheme, known, n=1)
+        hint = f"did you mean '{near[0]}:'? " if near else ""
+        hint += f"an address begins with one of {', '.join(f'{name}:' for name in known)}"
+        raise UsageError(f"nothing is reached by {scheme!r}", context=address, hint=hint)
+    transport: Transport = _plugins.load("transports", scheme)
+    return transport.open(rest, allowed())
+
+
+def _split(address: str) -> tuple[str, str]:
+    match = ADDRESS.fullmatch(address)
+    return (match[1], match[2]) if match else (address, "")
+
+
+def ask(host: Host) -> Answers:
+    """Put every question to ``host``, in two rounds, and return the answers fit to be kept."""
+    first = host.gather(dict.fromkeys(chain.from_iterable(p.questions for p in probes())))
+    further = dict.fromkeys(q for p in probes() for q in _more(p, first) if q not in first.given)
+    return clean_answers(first | host.gather(further) if further else first)
+
+
+def _more(probe: Probe, answers: Answers) -> Iterable[Question]:
+    try:
+        return tuple(probe.more(answers))
+    except Exception:  # noqa: BLE001 - what it did not understand, it will say when it reads
+        return ()
+
+
+def look(host: Host, *, now: datetime) -> Snapshot:
+    """Return what ``host`` says; a recording says it as of its own time, not ``now``."""
+    return _understand(host, ask(host), now)
+
+
+def _understand(host: Host, answers: Answers, now: datetime) -> Snapshot:
+    taken_at = host.taken_at if isinstance(host, Dated) else now
+    node = clean(host.name)
+    return snapshot(probes(), answers, node=node, view=host.view, taken_at=taken_at)
+
+
+def probe(address: str = LOCAL, *, now: datetime) -> Snapshot:
+    """Return what the node at ``address`` says."""
+    with open_host(address) as host:
+        return look(host, now=now)
+
+
+def record(address: str, out: Path, *, now: datetime, provenance: str = "") -> Snapshot:
+    """Write all that the node at ``address`` answers to ``out``, and return what it means.
+
+    ``out`` is a folder, or a file if it ends in ``.tar.gz`` or ``.tgz``. An older recording there
+    is replaced; anything else is not.
+    """
+    from mxenv.api import _recordings  # noqa: PLC0415 - imported late: only here is one written
+
+    _recordings.refuse(out)
+    with open_host(address) as host:
+        answers = ask(host)
+        learned = _understand(host, answers, now)
+        content = recorder.render(
+            answers,
+            node=learned.node,
+            view=host.view,
+            taken_at=learned.taken_at,
+            provenance=provenance or f"recorded by mxenv from {clean(address)}",
+        )
+    _recordings.write(content, out)
+    return learned
+
+
+def read_snapshot(path: Path) -> Snapshot:
+    """Return the snapshot in the file at ``path``."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(LARGEST + 1)
+        if len(content) > LARGEST:
+            raise SnapshotError(f"larger than {LARGEST >> 20} MiB", context=str(path))
+        return files.from_json(content.decode(), context=str(path))
+    except UnicodeDecodeError as error:
+        raise SnapshotError(f"not UTF-8 (byte {error.start})", context=str(path)) from None
+    except FileNotFoundError:
+        hint = "name a snapshot file, or an address as local: or recording:DIR"
+        raise UsageError("there is no such file", context=str(path), hint=hint) from None
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise SnapshotError(f"cannot be read: {reason}", context=str(path)) from None
+
+
+def snapshot_of(target: str, *, now: datetime) -> Snapshot:
+    """Return the snapshot that ``target`` names: a file of one, a recording, or an address."""
+    path = Path(target)
+    if _exists(path):
+        packed = target.endswith((".tar.gz", ".tgz"))
+        if packed or (path / recording.MAIN).is_file():
+            return probe(f"recording:{target}", now=now)
+        return read_snapshot(path)
+    if ADDRESS.fullmatch(target) or target in _plugins.names("transports"):
+        return probe(target, now=now)
+    return read_snapshot(path)
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False  # too long for a path, or not one
+
+
+def write_snapshot(snapshot: Snapshot, path: Path) -> None:
+    """Write ``snapshot`` to the file at ``path``."""
+    write_atomically(path, files.to_json(snapshot, keys()))
+
+
+def fingerprint_of(snapshot: Snapshot) -> Fingerprint:
+    """Return the digests of ``snapshot``."""
+    return fingerprint.fingerprint(snapshot, keys())
+
+
+def diff(before: Snapshot, after: Snapshot) -> tuple[Difference, ...]:
+    """Return every fact in which two snapshots differ."""
+    return fingerprint.diff(before, after, keys())
