@@ -23,7 +23,6 @@ env = click.option(
 )
 matrices = click.option(
     "--matrix",
-    "matrices",
     metavar="FILE",
     type=PATH,
     multiple=True,

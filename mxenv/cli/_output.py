@@ -6,6 +6,7 @@ import functools
 import os
 import shutil
 import sys
+import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ from mxenv import _plugins
 from mxenv.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from mxenv.facts import FactKey, Snapshot
     from mxenv.fingerprint import Difference
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from mxenv.verdict import Verdict
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "MXENV"}
+NARROWEST = 24
+"""Columns beside the names below which wrapping makes nothing better."""
 PLAIN = ("text", "json")
 """The formats of a result that is no verdict."""
 
@@ -60,11 +63,7 @@ class Output:
 
             emit(json.dumps({"schema": schema, **values}, indent=2, ensure_ascii=False) + "\n")
             return
-        width = max(map(len, values), default=0)
-        for name, value in values.items():
-            several = value if isinstance(value, list | tuple) else (value,)
-            for i, one in enumerate(several):
-                emit(f"{'' if i else name:<{width}}  {one}\n")
+        emit("".join(line + "\n" for line in _aligned(values)))
 
     def note(self, text: str) -> None:
         """Say on stderr what was done, unless silence is wanted."""
@@ -88,6 +87,26 @@ class Output:
         return Page(width=width, verbose=self.verbose, paint=paint)
 
 
+def _aligned(values: Mapping[str, object]) -> Iterator[str]:
+    """Yield ``name  value`` lines, wrapped beside the names on a terminal."""
+    indent = max(map(len, values), default=0) + 2
+    columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
+    room = columns - indent
+    for name, value in values.items():
+        several = value if isinstance(value, list | tuple) else (value,)
+        texts = [str(one) for one in several]
+        if room > NARROWEST:
+            texts = [
+                line
+                for text in texts
+                for line in textwrap.wrap(
+                    text, room, break_long_words=False, break_on_hyphens=False
+                )
+            ]
+        for i, text in enumerate(texts):
+            yield f"{'' if i else name:<{indent}}{text}".rstrip()
+
+
 def emit(text: str) -> None:
     """Write ``text`` to stdout; a reader that went away does not change the answer."""
     try:
@@ -106,16 +125,17 @@ def quiet_stdout() -> None:
 def verbosity(function: Callable[..., None]) -> Callable[..., None]:
     """Give the group the options that every command has; a command's own come first."""
 
-    @click.option("--format", "format_", metavar="FORMAT", help="As each command's --format.")
+    @click.option("--format", metavar="FORMAT", help="As each command's --format.")
     @click.option("-v", "--verbose", is_flag=True, help="Show what is fine as well.")
     @click.option("-q", "--quiet", is_flag=True, help="Say nothing but results and errors.")
     @click.pass_context
     @functools.wraps(function)
-    def call(ctx: click.Context, /, *, format_: str | None, verbose: bool, quiet: bool) -> None:
+    def call(ctx: click.Context, /, *, verbose: bool, quiet: bool, **rest: str | None) -> None:
         known = _plugins.names("reports")
-        if format_ is not None and format_ not in known:
-            raise UsageError(f"there is no format {format_!r}", hint=f"one of {', '.join(known)}")
-        ctx.obj = Output(format=format_ or "", verbose=verbose, quiet=quiet)
+        wanted = rest.get("format") or ""
+        if wanted and wanted not in known:
+            raise UsageError(f"there is no format {wanted!r}", hint=f"one of {', '.join(known)}")
+        ctx.obj = Output(format=wanted, verbose=verbose, quiet=quiet)
         function(ctx)
 
     return call
@@ -133,7 +153,6 @@ def answers(
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
         @click.option(
             "--format",
-            "format_",
             type=click.Choice(choices),
             help="How to write the result; text unless you say otherwise.",
         )
@@ -145,14 +164,14 @@ def answers(
             ctx: click.Context,
             /,
             *,
-            format_: str | None,
             verbose: bool,
             quiet: bool,
             **rest: object,
         ) -> None:
+            wanted = rest.pop("format")
             outer = ctx.obj if isinstance(ctx.obj, Output) else Output(format="")
             output = Output(
-                format=format_ or _inherited(ctx, outer.format, choices) or "text",
+                format=str(wanted or "") or _inherited(ctx, outer.format, choices) or "text",
                 verbose=verbose or outer.verbose,
                 quiet=quiet or outer.quiet,
             )
@@ -167,7 +186,7 @@ def _inherited(ctx: click.Context, wanted: str, choices: Sequence[str]) -> str:
     """Return the format asked of all commands, if this one has it."""
     if not wanted or wanted in choices:
         return wanted
-    source = ctx.parent.get_parameter_source("format_") if ctx.parent else None
+    source = ctx.parent.get_parameter_source("format") if ctx.parent else None
     if source is click.core.ParameterSource.ENVIRONMENT:
         # MXENV_FORMAT=sarif is meant for the commands that can.
         return ""

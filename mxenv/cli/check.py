@@ -29,7 +29,7 @@ def COMMAND(  # noqa: N802, PLR0913 - a constant; every option is an argument
     *,
     snapshot: str | None,
     on: str | None,
-    matrices: tuple[Path, ...],
+    matrix: tuple[Path, ...],
     env: str | None,
     nagios: bool,
 ) -> None:
@@ -38,27 +38,25 @@ def COMMAND(  # noqa: N802, PLR0913 - a constant; every option is an argument
     SNAPSHOT is a file that `mxenv probe --out` wrote; without it this machine is asked.
     """
     if nagios:
-        sys.exit(_nagios(snapshot, on, matrices, env))
-    verdict = _judge(snapshot, on, matrices, env)
+        sys.exit(_nagios(snapshot, on, matrix, env))
+    verdict = _judge(snapshot, on, matrix, env)
     output.verdicts((verdict,))
     sys.exit(_status.STATUS[verdict.outcome])
 
 
 def _judge(
-    snapshot: str | None, on: str | None, matrices: tuple[Path, ...], env: str | None
+    snapshot: str | None, on: str | None, matrix: tuple[Path, ...], env: str | None
 ) -> Verdict:
     from mxenv.api import checking, nodes  # noqa: PLC0415 - imported late: --help needs none of it
 
     given = nodes.snapshot_of(_options.target(snapshot, on, word="SNAPSHOT"), now=_options.now())
-    matrix = checking.load_matrix(matrices)
-    return checking.check(given, matrix, env=env, today=_options.today())
+    rows = checking.load_matrix(matrix)
+    return checking.check(given, rows, env=env, today=_options.today())
 
 
-def _nagios(
-    snapshot: str | None, on: str | None, matrices: tuple[Path, ...], env: str | None
-) -> int:
+def _nagios(snapshot: str | None, on: str | None, matrix: tuple[Path, ...], env: str | None) -> int:
     try:
-        verdict = _judge(snapshot, on, matrices, env)
+        verdict = _judge(snapshot, on, matrix, env)
     except MxenvError as error:
         # A plug-in that could not look has nothing to say but that.
         emit(f"MXENV UNKNOWN - {error}\n")

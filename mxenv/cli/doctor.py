@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 @click.command("doctor", short_help="Say whether mxenv itself works here.")
 @_options.matrices
 @answers()
-def COMMAND(output: Output, *, matrices: tuple[Path, ...]) -> None:  # noqa: N802 - a constant
+def COMMAND(output: Output, *, matrix: tuple[Path, ...]) -> None:  # noqa: N802 - a constant
     """Say whether mxenv itself works here: cache, uv, index, engine, matrix.
 
     Nothing is asked over a network.
     """
     from mxenv.api import doctoring  # noqa: PLC0415 - imported late: --help needs none of it
 
-    verdict = doctoring.examine(os.environ, matrices)
+    verdict = doctoring.examine(os.environ, matrix)
     replace(output, verbose=True).verdicts((verdict,))
     sys.exit(_status.STATUS[verdict.outcome])

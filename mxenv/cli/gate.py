@@ -21,7 +21,7 @@ from mxenv.cli._output import Output, answers
 )
 @answers()
 def COMMAND(  # noqa: N802 - a constant
-    output: Output, *, paths: tuple[Path, ...], matrices: tuple[Path, ...], allow_waivers: bool
+    output: Output, *, paths: tuple[Path, ...], matrix: tuple[Path, ...], allow_waivers: bool
 ) -> None:
     """Refuse what is not known to work together: for CI, offline, without an accelerator.
 
@@ -32,7 +32,7 @@ def COMMAND(  # noqa: N802 - a constant
     from mxenv.api import checking, gating  # noqa: PLC0415 - imported late: --help needs no api
 
     trust = gating.Trust(
-        matrix=checking.load_matrix(matrices),
+        matrix=checking.load_matrix(matrix),
         today=_options.today(),
         now=_options.now(),
         waivers=allow_waivers,

@@ -43,7 +43,7 @@ def COMMAND(  # noqa: N802, PLR0913 - a constant; every option is an argument
     offline: bool,
     upgrade: bool,
     check: bool,
-    matrices: tuple[Path, ...],
+    matrix: tuple[Path, ...],
 ) -> None:
     """Turn what an image wants into exact wheels: lockfiles/pylock.NAME.toml.
 
@@ -58,7 +58,7 @@ def COMMAND(  # noqa: N802, PLR0913 - a constant; every option is an argument
         image_toml,
         out=out,
         snapshot=snapshot,
-        matrix=checking.load_matrix(matrices),
+        matrix=checking.load_matrix(matrix),
         today=_options.today(),
         options=locking.Options(
             index=index, find_links=find_links, offline=offline, upgrade=upgrade

@@ -32,26 +32,24 @@ def COMMAND() -> None:  # noqa: N802 - a constant that a decorator makes
 @COMMAND.command("show")
 @_options.matrices
 @answers(PLAIN)
-def show(output: Output, *, matrices: tuple[Path, ...]) -> None:
+def show(output: Output, *, matrix: tuple[Path, ...]) -> None:
     """List every row in one line: its name, and what it says."""
     from mxenv.api import checking  # noqa: PLC0415 - imported late: --help needs none of it
 
-    matrix = checking.load_matrix(matrices)
-    output.values("mxenv.rows/1", {row.row: _summary(row) for row in _rows(matrix)})
-    output.note(
-        f"matrix {matrix.digest}, revisions: {', '.join(' '.join(f) for f in matrix.files)}"
-    )
+    rows = checking.load_matrix(matrix)
+    output.values("mxenv.rows/1", {row.row: _summary(row) for row in _rows(rows)})
+    output.note(f"matrix {rows.digest}, revisions: {', '.join(' '.join(f) for f in rows.files)}")
 
 
 @COMMAND.command("why")
 @click.argument("row")
 @_options.matrices
 @answers(PLAIN)
-def why(output: Output, *, row: str, matrices: tuple[Path, ...]) -> None:
+def why(output: Output, *, row: str, matrix: tuple[Path, ...]) -> None:
     """Show all of one row, with its evidence; ROW is a name that a finding gives, or its end."""
     from mxenv.api import checking  # noqa: PLC0415 - imported late: --help needs none of it
 
-    rows = {found.row: found for found in _rows(checking.load_matrix(matrices))}
+    rows = {found.row: found for found in _rows(checking.load_matrix(matrix))}
     named = [name for name in rows if name == row or name.endswith(f":{row}")]
     if len(named) != 1:
         ids = {name.rpartition(":")[2]: name for name in rows}

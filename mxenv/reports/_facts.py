@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import chain, groupby
 from typing import TYPE_CHECKING, assert_never
 
 from mxenv.facts import Absent, FactKey, Observed, Unreadable
@@ -23,8 +23,8 @@ FEW = 3
 """Instances that are still shown one by one when they read the same."""
 MANY = 12
 """Python distributions of one environment that are still listed without being asked for."""
-LABEL = 34
-"""Columns for the names of facts; a longer one moves its value to the right."""
+LABEL = 40
+"""Columns that the names of facts get at most; the value of a longer one moves a line down."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,11 +38,17 @@ def snapshot(given: Snapshot, keys: Mapping[str, FactKey], page: Page) -> str:
     """Return the facts of a node grouped by the first part of their keys, then its digests."""
     taken = given.taken_at.strftime("%Y-%m-%d %H:%M:%S %Z")
     lines = [f"{page.paint(harmless(given.node), 'bold')} seen as {given.view.value}, {taken}"]
-    for prefix, group in groupby(given.facts, key=lambda fact: fact.key.partition(".")[0]):
-        facts = list(group)
-        lines += ["", page.paint(prefix, "bold")]
-        for row in _rows(facts, given, keys, page):
-            lines += _row(row, page)
+    groups = {
+        prefix: list(facts)
+        for prefix, facts in groupby(given.facts, key=lambda fact: fact.key.partition(".")[0])
+    }
+    rows = {name: list(_rows(facts, given, keys, page)) for name, facts in groups.items()}
+    lengths = [len(harmless(row.label)) for row in chain.from_iterable(rows.values())]
+    column = max((length for length in lengths if length <= LABEL), default=LABEL)
+    for prefix, facts in groups.items():
+        lines += ["", page.paint(harmless(prefix), "bold")]
+        for row in rows[prefix]:
+            lines += _row(row, page, column)
         lines += _absent(facts, given, page)
     lines += ["", page.paint("fingerprint", "bold"), *_digests(given, keys)]
     return "\n".join(lines) + "\n"
@@ -54,16 +60,16 @@ def _digests(given: Snapshot, keys: Mapping[str, FactKey]) -> Iterator[str]:
     yield f"  node   {digests.node}"
 
 
-def _row(row: _Row, page: Page) -> Iterator[str]:
+def _row(row: _Row, page: Page, column: int) -> Iterator[str]:
     label = harmless(row.label)
-    indent = 2 + max(LABEL, len(label)) + 2
-    lines = wrapped(row.text, page, indent=indent if len(label) <= LABEL else LABEL + 4)
-    if len(label) > LABEL and page.width:
+    first, *rest = wrapped(row.text, page, indent=column + 4)
+    text = page.paint(first, row.style)
+    if len(label) > column and page.width:
         yield f"  {label}"
-        yield " " * (LABEL + 4) + page.paint(lines[0], row.style)
+        yield f"{' ' * (column + 4)}{text}"
     else:
-        yield f"  {label:<{LABEL}}  {page.paint(lines[0], row.style)}"
-    yield from lines[1:]
+        yield f"  {label:<{column}}  {text}"
+    yield from rest
 
 
 def _rows(
@@ -77,23 +83,36 @@ def _rows(
         elif name == "python.package":
             yield from _packages(of_key, given, key)
         else:
-            yield from _together(of_key, given, key)
+            yield from sorted(_together(of_key, given, key), key=lambda row: row.label)
 
 
 def _together(facts: Iterable[Fact], given: Snapshot, key: FactKey) -> Iterator[_Row]:
-    """Yield a row a fact, or one for all the devices that read the same."""
+    """Yield a row a fact, or one for all the devices, or paths, that read the same."""
     alike: dict[tuple[str, Reading], list[Fact]] = defaultdict(list)
     for fact in _once(facts):
         reading = given.reading(fact.key, fact.instance)
         if not isinstance(reading, Absent):
-            alike[_without_address(key, fact.instance), reading].append(fact)
-    for (rest, reading), same in alike.items():
-        if len(same) > FEW:
-            row = _one(same[0], reading, key)
-            label = f"{_short(key.name)}[{rest}]" if rest else _short(key.name)
-            yield _Row(label=f"{label} x {len(same)}", text=row.text, style=row.style)
-        else:
+            alike[_apart(key, fact.instance), reading].append(fact)
+    for (apart, reading), same in alike.items():
+        if len(same) <= FEW:
             yield from (_one(fact, reading, key) for fact in same)
+            continue
+        row = _one(same[0], reading, key)
+        label = f"{_short(key.name)}[{apart}]" if apart else _short(key.name)
+        plain = not _addressed(key, same[0].instance)
+        which = f"  ({same[0].instance} .. {same[-1].instance})" if plain else ""
+        yield _Row(label=f"{label} x {len(same)}", text=row.text + which, style=row.style)
+
+
+def _addressed(key: FactKey, instance: str) -> bool:
+    return key.instance.startswith("@") or instance.startswith("@")
+
+
+def _apart(key: FactKey, instance: str) -> str:
+    """Return what keeps a fact apart from others that read the same: not the card it is of."""
+    if not _addressed(key, instance):
+        return "" if "/" not in key.instance else key.parts(instance)[0]
+    return "/".join(key.parts(instance)[1:])
 
 
 def _packages(facts: Iterable[Fact], given: Snapshot, key: FactKey) -> Iterator[_Row]:
@@ -118,14 +137,6 @@ def _once(facts: Iterable[Fact]) -> Iterator[Fact]:
     """Yield the first fact of each instance; several sources make several facts."""
     for _, group in groupby(facts, key=lambda fact: fact.instance):
         yield next(group)
-
-
-def _without_address(key: FactKey, instance: str) -> str:
-    declared = key.instance.split("/") if key.instance else []
-    parts = key.parts(instance)
-    return "/".join(
-        part for part, name in zip(parts, declared, strict=False) if not name.startswith("@")
-    )
 
 
 def _one(fact: Fact, reading: Reading, key: FactKey, *, source: bool = False) -> _Row:
