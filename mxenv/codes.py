@@ -137,6 +137,130 @@ CODES: Mapping[str, Code] = {
         "removed.",
         remedy="Remove the waiver.",
     ),
+    # MX3xx: an image, or a node, against its lock.
+    "MX301": Code(
+        title="the image is the lock's",
+        meaning="The digest of the image's configuration is the one that the lock records. It "
+        "covers every layer, those of the base included.",
+        remedy="Nothing to do.",
+    ),
+    "MX302": Code(
+        title="not the image of this lock",
+        meaning="The layers or the configuration that the lock records are not those of the "
+        "image: it was made from another lock, on another base, or by somebody else.",
+        remedy="Run `mxenv build` again, or name the image that was built from this lock.",
+    ),
+    "MX303": Code(
+        title="a layer on top",
+        meaning="Somebody added a layer to the image. Packages and their files are compared "
+        "through it; what else it does is not known.",
+        remedy="Take the image without it, or put what it brings into image.toml.",
+    ),
+    "MX304": Code(
+        title="the lock inside the image",
+        meaning="Every image holds a copy of its lock, without the image's own digest. It is "
+        "missing, or another lock, if the finding is no success.",
+        remedy="Run `mxenv build` again, or name the lock that the image was built from.",
+    ),
+    "MX310": Code(
+        title="distributions as locked",
+        meaning="Each distribution of the lock and of its base is there once, in the locked "
+        "version, and there is no other.",
+        remedy="Nothing to do.",
+    ),
+    "MX311": Code(
+        title="distribution missing",
+        meaning="A distribution that the lock adds, or that its base provides, is not there.",
+        remedy="Take the image that was built from this lock.",
+    ),
+    "MX312": Code(
+        title="distribution in another version",
+        meaning="A distribution that the lock adds is there in another version.",
+        remedy="Take the image that was built from this lock.",
+    ),
+    "MX313": Code(
+        title="distribution there twice",
+        meaning="A distribution is there more than once; which one Python imports depends on the "
+        "order of directories.",
+        remedy="Remove the one that the lock does not name.",
+    ),
+    "MX314": Code(
+        title="distribution in no lock",
+        meaning="A distribution is there that neither the lock nor its base brings.",
+        remedy="Remove it, or add it to image.toml and run `mxenv lock`.",
+    ),
+    "MX315": Code(
+        title="distribution of the base changed",
+        meaning="A distribution that the base provides is there in another version. Installing "
+        "with pip over a vendor's build is the commonest reason.",
+        remedy="Take the image that was built from this lock.",
+    ),
+    "MX316": Code(
+        title="distributions could not be read",
+        meaning="What is installed could not be read, or not all of it.",
+        remedy="Verify it where it can be read: an image with all its layers, or the node itself.",
+    ),
+    "MX317": Code(
+        title="fact of the base as locked",
+        meaning="A fact of the base that the lock relied upon is still so.",
+        remedy="Nothing to do.",
+    ),
+    "MX318": Code(
+        title="fact of the base changed",
+        meaning="A fact of the base that the lock relied upon is not so, or could not be read.",
+        remedy="Take the base that was locked, or run `mxenv lock` again.",
+    ),
+    "MX320": Code(
+        title="files as their wheels brought them",
+        meaning="Every file of every locked wheel is there, with the hash that the wheel says.",
+        remedy="Nothing to do.",
+    ),
+    "MX321": Code(
+        title="file altered",
+        meaning="A file of a locked wheel has other content than the wheel brought; the layer "
+        "that it comes from is named.",
+        remedy="Do not use this image. Find out who pushed it, and build it again.",
+    ),
+    "MX322": Code(
+        title="file missing",
+        meaning="A file of a locked wheel is not there, or was removed by a layer on top.",
+        remedy="Do not use this image. Build it again.",
+    ),
+    "MX323": Code(
+        title="RECORD not to be relied upon",
+        meaning="The list of a distribution's files and their hashes is missing, unreadable, or "
+        "was replaced by a layer that is not the lock's.",
+        remedy="Run `mxenv fetch LOCK`, so that files are compared with the wheels themselves.",
+    ),
+    "MX324": Code(
+        title="file not compared",
+        meaning="A file of a locked wheel could not be compared with it: the wheel is not in the "
+        "wheelhouse, a layer is not there, or its hash is of another kind.",
+        remedy="Run `mxenv fetch LOCK`, then verify again.",
+    ),
+    "MX325": Code(
+        title="file that no wheel brought",
+        meaning="A file lies where Python looks for modules, in a layer that is not the base's, "
+        "and no wheel of the lock brings it. Python may run it (.pth, sitecustomize.py).",
+        remedy="Do not use this image before you know what the file is for.",
+    ),
+    "MX330": Code(
+        title="asked of the host by the start gate",
+        meaning="An image holds no host. Whether the start gate that will ask it is in place, and "
+        "is the one that belongs to the lock, was checked.",
+        remedy="Run `mxenv verify LOCK` on the node itself to know before the image starts there.",
+    ),
+    "MX331": Code(
+        title="the host is as the lock requires",
+        meaning="A host requirement of the lock holds on this node.",
+        remedy="Nothing to do.",
+    ),
+    "MX332": Code(
+        title="the host is not as the lock requires",
+        meaning="A host requirement of the lock does not hold on this node, or what it speaks of "
+        "could not be read.",
+        remedy="Change the host as the requirement says, or lock for this host.",
+    ),
     # MX4xx: what a gate lets through.
     "MX401": Code(
         title="not locked",

@@ -1,0 +1,179 @@
+"""What an image says of itself, held against the lock that it should be made from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mxenv import lock as locks
+from mxenv import start_gate
+from mxenv.configuration import lock_path
+from mxenv.errors import LockError
+from mxenv.layers import START_GATE
+from mxenv.transports._tree import Unanswered
+from mxenv.verdict import Finding, Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mxenv.api._wheel_files import Inside
+    from mxenv.lock import Lock
+    from mxenv.stores import ImageDescription
+
+REBUILD = "run `mxenv build` again, or take the image that was built from this lock"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """Which of an image's layers are the lock's."""
+
+    exact: bool
+    """True if the configuration is the recorded one: then so is every layer, the base's too."""
+    first: int | None
+    """The number of the first of the lock's layers, if they are there."""
+    count: int
+
+    @property
+    def ours(self) -> frozenset[int]:
+        """Return the numbers of the lock's layers."""
+        return frozenset(
+            range(self.first, self.first + self.count) if self.first is not None else ()
+        )
+
+
+def standing(lock: Lock, image: ImageDescription) -> Standing:
+    """Find the recorded layers among those of the image."""
+    if lock.built is None:
+        return Standing(exact=False, first=None, count=0)
+    layers = lock.built.layers
+    # From the top: what is above them came later, whoever repeats them below.
+    places = range(len(image.diff_ids) - len(layers), -1, -1)
+    first = next((n for n in places if image.diff_ids[n : n + len(layers)] == layers), None)
+    exact = image.config.digest == lock.built.config
+    return Standing(exact=exact, first=first, count=len(layers))
+
+
+def layers(lock: Lock, image: ImageDescription, stands: Standing) -> Iterator[Finding]:
+    """Yield whether the image is the recorded one, and what lies on top of it."""
+    if lock.built is None:
+        return
+    if stands.exact:
+        yield Finding(
+            code="MX301",
+            outcome=Outcome.COMPATIBLE,
+            subject="image configuration",
+            found=f"{image.config.digest}, as recorded: with it every layer, the base's too",
+        )
+        return
+    if stands.first is None:
+        absent = [one for one in lock.built.layers if one not in image.diff_ids]
+        yield Finding(
+            code="MX302",
+            outcome=Outcome.INCOMPATIBLE,
+            subject="image layers",
+            found=f"{len(absent)} of {len(lock.built.layers)} are not in the image"
+            if absent
+            else "in another order",
+            expected=f"{', '.join(absent[:3] or lock.built.layers[:3])} …",
+            remedy=REBUILD,
+        )
+        return
+    top = image.diff_ids[stands.first + stands.count :]
+    if not top:
+        yield Finding(
+            code="MX302",
+            outcome=Outcome.INCOMPATIBLE,
+            subject="image configuration",
+            found=f"{image.config.digest}: the layers are the lock's, the base below them or what "
+            "the configuration says is not",
+            expected=lock.built.config,
+            remedy=REBUILD,
+        )
+    for diff_id, made in zip(top, _makers(image)[-len(top) :] if top else (), strict=True):
+        yield Finding(
+            code="MX303",
+            outcome=Outcome.UNKNOWN,
+            subject="layer on top",
+            found=f"{diff_id}{f' ({made})' if made else ''}",
+            expected="nothing on top of the lock's layers",
+            remedy="what it does beside the packages is not checked; " + REBUILD,
+        )
+
+
+def _makers(image: ImageDescription) -> list[str]:
+    """Return what each layer says made it, as far as the image's history goes."""
+    history = image.configuration.get("history")
+    said = [
+        str(entry.get("created_by") or entry.get("comment") or "")[:80]
+        for entry in (history if isinstance(history, list) else ())
+        if isinstance(entry, dict) and not entry.get("empty_layer")
+    ]
+    return [""] * max(0, len(image.diff_ids) - len(said)) + said[-len(image.diff_ids) :]
+
+
+def lock_copy(lock: Lock, inside: Inside) -> Finding:
+    """Compare the copy of the lock inside the image, which leaves out the image's digest."""
+    path = lock_path(lock.name)
+    try:
+        text = inside.text(path)
+    except Unanswered as unanswered:
+        return _copy(Outcome.UNKNOWN, path, f"cannot be read: {unanswered}")
+    if text is None:
+        return _copy(Outcome.INCOMPATIBLE, path, "not there")
+    try:
+        copy = locks.parse(text, context=path)
+    except LockError as error:
+        return _copy(Outcome.INCOMPATIBLE, path, str(error))
+    if copy != locks.without_image(lock):
+        return _copy(Outcome.INCOMPATIBLE, path, "another lock: the image was made from that one")
+    return _copy(Outcome.COMPATIBLE, path, "the same lock")
+
+
+def _copy(outcome: Outcome, path: str, found: str) -> Finding:
+    return Finding(
+        code="MX304",
+        outcome=outcome,
+        subject=path,
+        found=found,
+        expected="a copy of the lock",
+        remedy="" if outcome is Outcome.COMPATIBLE else REBUILD,
+    )
+
+
+def host(lock: Lock, image: ImageDescription, inside: Inside) -> Iterator[Finding]:
+    """Yield what is asked of a host: nothing that an image holds, so who will ask it."""
+    if not lock.host:
+        return
+    outcome, found = _gate(lock, image, inside)
+    for constraint in lock.host:
+        yield Finding(
+            code="MX330",
+            outcome=outcome,
+            subject=constraint.split()[0],
+            found=found,
+            expected=constraint,
+            remedy=""
+            if outcome is Outcome.COMPATIBLE
+            else "run `mxenv verify LOCK` on the node before the image is started there",
+        )
+
+
+def _gate(lock: Lock, image: ImageDescription, inside: Inside) -> tuple[Outcome, str]:
+    """Return whether the start gate will be run, and is the one that belongs to the lock."""
+    config = image.configuration.get("config")
+    entry = config.get("Entrypoint") if isinstance(config, dict) else None
+    if not isinstance(entry, list) or entry[:1] != [START_GATE]:
+        return Outcome.UNKNOWN, "an image holds no host, and this one starts without a start gate"
+    try:
+        text = inside.text(START_GATE)
+        _, node = inside.node(START_GATE)
+    except Unanswered as unanswered:
+        return Outcome.UNKNOWN, f"an image holds no host; {START_GATE} {unanswered}"
+    if text is None or node is None:
+        return Outcome.INCOMPATIBLE, f"{START_GATE} is not there: the image does not start"
+    # A gate of the lock's own layers is the one that was built, whatever this version writes.
+    if node.layer in inside.ours or text == start_gate.render(lock.host):
+        return Outcome.COMPATIBLE, "not in an image; its start gate asks the host it starts on"
+    if inside.ours:
+        return Outcome.INCOMPATIBLE, f"{START_GATE} was replaced by a layer on top"
+    return Outcome.UNKNOWN, f"{START_GATE} is not the one that this mxenv writes for the lock"

@@ -1,0 +1,310 @@
+"""Every file that the wheels of a lock bring, held against the files in an image."""
+
+from __future__ import annotations
+
+import csv
+import re
+from base64 import urlsafe_b64decode
+from dataclasses import dataclass, field
+from posixpath import join, normpath
+from typing import TYPE_CHECKING
+
+from mxenv.api._packages import Present
+from mxenv.engines import _wheel
+from mxenv.stores.unpacked import Want
+from mxenv.transports._layers import LayerTree
+from mxenv.transports._tree import Unanswered, Walker
+from mxenv.verdict import Finding, Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from mxenv.lock import Lock, Package
+    from mxenv.stores.unpacked import Node, Unpacked
+
+MOST = 20
+"""Files of one package that are named; the rest is counted."""
+RECORD, METADATA = "RECORD", "METADATA"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expected:
+    """What the wheels bring."""
+
+    files: dict[str, tuple[str, str]]
+    """By path: the package, and the hash as a RECORD has it."""
+    without: tuple[Package, ...]
+    """The packages whose wheels are not here."""
+
+
+def expected(lock: Lock, wheelhouse: Path) -> Expected:
+    """Return what the wheels in the wheelhouse become in the image; each must be the locked one."""
+    files: dict[str, tuple[str, str]] = {}
+    without = []
+    for package in lock.packages:
+        path = wheelhouse / package.wheel.name
+        if not path.exists():
+            without.append(package)
+            continue
+        with _wheel.opened(path, package, lock.target) as wheel:
+            files.update({file.path: (package.name, file.hash) for file in wheel.files})
+    return Expected(files=files, without=tuple(without))
+
+
+def sites(lock: Lock) -> tuple[str, ...]:
+    """Return the directories that distributions are installed in."""
+    return tuple(dict.fromkeys((lock.target.purelib, lock.target.platlib)))
+
+
+def wanted(lock: Lock, brought: Expected) -> Callable[[str], Want]:
+    """Return what to keep of the files of an image as they pass by."""
+    places = (*(f"{site}/" for site in sites(lock)), f"{lock.target.scripts}/")
+
+    def want(path: str) -> Want:
+        kept = Want.CONTENT if path.endswith((f"/{RECORD}", f"/{METADATA}")) else Want.NOTHING
+        hashed = path in brought.files or (brought.without and path.startswith(places))
+        return kept | (Want.HASH if hashed else Want.NOTHING)
+
+    return want
+
+
+@dataclass(slots=True, kw_only=True)
+class Inside:
+    """The files of one image, looked at by the paths of a lock."""
+
+    files: Unpacked
+    lock: Lock
+    ours: frozenset[int]
+    """The numbers of the layers that are known to be the lock's; empty if that is not known."""
+    walker: Walker = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Walk the files as the image has them."""
+        self.walker = Walker(LayerTree(self.files))
+
+    def node(self, path: str) -> tuple[str, Node | None]:
+        """Return where ``path`` leads and what lies there; raise `Unanswered` if unknown."""
+        place = self.walker.find(path)
+        return place.path, None if place.status is None else self.files.at(place.path)
+
+    def text(self, path: str) -> str | None:
+        """Return the text of a file, or nothing if it is not there or no file."""
+        _, node = self.node(path)
+        if node is None or node.kind != "file":
+            return None
+        if node.origin not in self.files.contents:
+            self.files.fetch({node.origin: Want.CONTENT})
+        return self.files.contents[node.origin].data.decode(errors="replace")
+
+    def distributions(self) -> Present:
+        """Return what lies in the directories of the lock."""
+        present = Present(gap=self._gap() if self.files.missing else "")
+        for site in sites(self.lock):
+            place, folder = self.folder(site)
+            for name in sorted(folder.children if folder else ()):
+                stem, _, kind = name.rpartition(".")
+                if kind in {"dist-info", "egg-info"}:
+                    self._distribution(stem, f"{place}/{name}", present)
+        return present
+
+    def folder(self, path: str) -> tuple[str, Node | None]:
+        """Return a directory as far as it can be read."""
+        try:
+            return self.node(path)
+        except Unanswered:
+            return path, self.files.at(path)
+
+    def _gap(self) -> str:
+        return f"layer {next(iter(self.files.missing.values()))} is not there to be read"
+
+    def _distribution(self, stem: str, place: str, present: Present) -> None:
+        name, _, version = stem.partition("-")
+        path = f"{place}/{METADATA}" if place.endswith("dist-info") else f"{place}/PKG-INFO"
+        try:
+            text = self.text(path) or ""
+        except Unanswered:
+            text = ""
+        head = text.partition("\n\n")[0]
+        found = dict(re.findall(r"^(Name|Version): *(\S+)", head, re.MULTILINE))
+        present.add(normalised(found.get("Name", name)), path, found.get("Version", version))
+
+
+def normalised(name: str) -> str:
+    """Return a distribution's name as PEP 503 has it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def check(inside: Inside, brought: Expected) -> Iterator[Finding]:
+    """Yield every file that is not what its wheel brought, by package, and what is too much."""
+    files = dict(brought.files)
+    for package in brought.without:
+        yield from _from_record(inside, package, files)
+    problems: dict[tuple[str, str], list[str]] = {}
+    nodes = dict(_nodes(inside, files, problems))
+    lazily = {n.origin: Want.HASH for n in nodes.values() if not _hash(inside, n)}
+    if lazily:
+        inside.files.fetch(lazily)
+    for path, node in nodes.items():
+        name, promised = files[path]
+        if (said := _differs(promised, _hash(inside, node))) is not None:
+            layer = inside.files.description.layers[node.layer].digest
+            problems.setdefault((said, name), []).append(f"{path} (layer {layer})")
+    for (code, name), paths in sorted(problems.items()):
+        yield from _named(code, name, paths)
+    yield from _strangers(inside, files, nodes)
+    if not problems and files:
+        yield Finding(
+            code="MX320",
+            outcome=Outcome.COMPATIBLE,
+            subject=f"{len(files)} files of {len({name for name, _ in files.values()})} wheels",
+            found="each has the hash that its wheel says",
+        )
+
+
+def _nodes(
+    inside: Inside, files: dict[str, tuple[str, str]], problems: dict[tuple[str, str], list[str]]
+) -> Iterator[tuple[str, Node]]:
+    """Yield what lies at each path; note what is missing, or is no file."""
+    for path, (name, _) in sorted(files.items()):
+        try:
+            _, node = inside.node(path)
+        except Unanswered as unanswered:
+            problems.setdefault(("MX324", name), []).append(f"{path}: {unanswered}")
+            continue
+        if node is None:
+            problems.setdefault(("MX322", name), []).append(path)
+        elif node.kind != "file":
+            problems.setdefault(("MX321", name), []).append(f"{path} (a {node.kind})")
+        else:
+            yield path, node
+
+
+def _hash(inside: Inside, node: Node) -> str:
+    content = inside.files.contents.get(node.origin)
+    return content.sha256 if content else ""
+
+
+def _differs(promised: str, found: str) -> str | None:
+    """Return the code of what is wrong with a file, if anything is."""
+    algorithm, _, value = promised.partition("=")
+    if algorithm != "sha256":
+        return "MX324"
+    try:
+        digest = urlsafe_b64decode(value + "=" * (-len(value) % 4)).hex()
+    except ValueError:
+        return "MX323"
+    return None if digest == found else "MX321"
+
+
+_SAID = {
+    "MX321": ("altered", "as its wheel brought it"),
+    "MX322": ("missing", "there: its wheel brought it"),
+    "MX323": ("a RECORD that cannot be relied upon", "the RECORD of the locked wheel"),
+    "MX324": ("not comparable", "to be compared with its wheel"),
+    "MX325": ("brought by no wheel", "only what the locked wheels bring"),
+}
+
+
+def _named(code: str, name: str, paths: list[str]) -> Iterator[Finding]:
+    """Yield one finding a file, then one for the rest."""
+    word, wish = _SAID[code]
+    unknown = code == "MX324"
+    for path in sorted(paths)[:MOST]:
+        yield Finding(
+            code=code,
+            outcome=Outcome.UNKNOWN if unknown else Outcome.INCOMPATIBLE,
+            subject=name,
+            found=f"{word}: {path}",
+            expected=wish,
+            remedy="run `mxenv fetch LOCK`, then verify again"
+            if unknown
+            else "do not use this image; run `mxenv build` again",
+        )
+    if len(paths) > MOST:
+        yield Finding(
+            code=code,
+            outcome=Outcome.UNKNOWN if unknown else Outcome.INCOMPATIBLE,
+            subject=name,
+            found=f"{word}: {len(paths) - MOST} more files",
+            expected=wish,
+        )
+
+
+def _from_record(
+    inside: Inside, package: Package, files: dict[str, tuple[str, str]]
+) -> Iterator[Finding]:
+    """Add what the RECORD inside the image says, if that RECORD itself can be relied upon."""
+    place, node = _record(inside, package)
+    if node is None:
+        yield from _named("MX323", package.name, [f"{place}: not there"])
+        return
+    if node.layer not in inside.ours:
+        if inside.ours:
+            digest = inside.files.description.layers[node.layer].digest
+            yield from _named("MX323", package.name, [f"{place}: put there by layer {digest}"])
+        else:
+            # Whoever alters a file alters its row as well.
+            yield from _named("MX324", package.name, [f"{place}: its wheel is not here"])
+    root = place.rpartition("/")[0].rpartition("/")[0]
+    try:
+        rows = [row for row in csv.reader((inside.text(place) or "").splitlines()) if row]
+        for path, promised, _ in rows:
+            if promised:
+                files[normpath(join(root, path))] = (package.name, promised)
+    except (ValueError, csv.Error):
+        yield from _named("MX323", package.name, [f"{place}: no table of path, hash and size"])
+
+
+def _record(inside: Inside, package: Package) -> tuple[str, Node | None]:
+    """Return the RECORD of a package; wheels spell their names in more than one way."""
+    for site in sites(inside.lock):
+        place, folder = inside.folder(site)
+        for name in sorted(folder.children if folder else ()):
+            stem, _, kind = name.rpartition(".")
+            if kind == "dist-info" and normalised(stem.partition("-")[0]) == package.name:
+                path = f"{place}/{name}/{RECORD}"
+                return path, inside.files.at(path)
+    return f"RECORD of {package.name}", None
+
+
+def _strangers(
+    inside: Inside, files: dict[str, tuple[str, str]], nodes: dict[str, Node]
+) -> Iterator[Finding]:
+    """Yield files that came with or after our layers, where Python looks, and in no RECORD."""
+    first = min((node.layer for node in nodes.values()), default=0)
+    known = {*files, *(file.target for file, _ in inside.lock.files)}
+    found = []
+    for site in sites(inside.lock):
+        folder = inside.files.at(site)
+        if folder is None:
+            continue
+        known |= _recorded(inside, site, folder)
+        found += [
+            f"{path} (layer {inside.files.description.layers[node.layer].digest})"
+            for path, node in _below(site, folder)
+            if node.layer >= first and path not in known and "/__pycache__/" not in path
+        ]
+    yield from _named("MX325", "site directory", found)
+
+
+def _recorded(inside: Inside, site: str, folder: Node) -> set[str]:
+    """Return what any RECORD there names; a distribution that is in no lock has a finding."""
+    found: set[str] = set()
+    for name, child in folder.children.items():
+        record = child.children.get(RECORD) if name.endswith(".dist-info") else None
+        content = inside.files.contents.get(record.origin) if record else None
+        if content is not None:
+            found.add(f"{site}/{name}/{RECORD}")
+            for line in content.data.decode(errors="replace").splitlines():
+                path = next(csv.reader([line]), [""])[0] if line.strip() else ""
+                found.add(normpath(join(site, path)))
+    return found
+
+
+def _below(path: str, node: Node) -> Iterator[tuple[str, Node]]:
+    for name, child in node.children.items():
+        if child.kind == "directory":
+            yield from _below(f"{path}/{name}", child)
+        else:
+            yield f"{path}/{name}", child

@@ -1,0 +1,150 @@
+"""Compare an image, a node, or what was recorded of one, with the lock it should be made from."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from mxenv.api import _packages, nodes
+from mxenv.api.locking import read_lock
+from mxenv.constraint import Constraint
+from mxenv.errors import LockError, UsageError
+from mxenv.facts import Absent, Observed, Unreadable
+from mxenv.lock import WHEELHOUSE
+from mxenv.verdict import Finding, Outcome, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from mxenv.api._wheel_files import Inside
+    from mxenv.facts import Snapshot
+    from mxenv.lock import Lock
+    from mxenv.stores import Source
+
+IMAGES = ("image", "oci")
+"""The schemes whose images are read layer by layer, every file of every wheel included."""
+
+
+def verify(
+    lock_path: Path,
+    address: str,
+    *,
+    now: datetime | None = None,
+    wheelhouse: Path | None = None,
+    env: str | None = None,
+) -> Verdict:
+    """Return what differs between a lock and what lies at ``address``.
+
+    An image is compared file by file with the wheels in ``wheelhouse``, which is that of the lock
+    if none is named; a node, a recording or a snapshot by versions and by what the lock asks of a
+    host. ``env`` is the prefix of the environment to look at, if it is not the lock's.
+    """
+    lock = read_lock(lock_path)
+    now = now or datetime.now(UTC)
+    scheme, _, rest = address.partition(":")
+    if scheme in IMAGES:
+        findings = _image(
+            lock, _source(scheme, rest), wheelhouse or lock_path.parent / WHEELHOUSE, now
+        )
+    else:
+        snapshot = nodes.snapshot_of(address, now=now)
+        findings = _node(lock, snapshot, env or lock.target.prefix, str(lock_path))
+    return Verdict(subject=f"{address} against {lock_path}", findings=tuple(findings))
+
+
+def _source(scheme: str, rest: str) -> Source:
+    rest = rest.removeprefix("//")
+    if scheme == "oci":
+        from mxenv.stores import layout  # noqa: PLC0415 - imported late: only one of the two
+
+        return layout.open_source(rest)
+    from mxenv.stores import registry  # noqa: PLC0415 - imported late: it brings requests
+
+    return registry.open_source(rest)
+
+
+def _image(lock: Lock, source: Source, wheelhouse: Path, now: datetime) -> Iterator[Finding]:
+    """Yield what is found in an image, read once from the base upwards."""
+    from mxenv.api import _image_checks, _wheel_files  # noqa: PLC0415 - imported late: images only
+    from mxenv.stores.description import describe  # noqa: PLC0415 - the same
+    from mxenv.stores.unpacked import read  # noqa: PLC0415 - the same
+    from mxenv.transports._layers import LayerHost, wanted  # noqa: PLC0415 - the same
+
+    image = describe(source, lock.target.platform)
+    brought = _wheel_files.expected(lock, wheelhouse)
+    wheels = _wheel_files.wanted(lock, brought)
+    asked = wanted(question for probe in nodes.probes() for question in probe.questions)
+    files = read(source, image, lambda path: wheels(path) | asked(path))
+    stands = _image_checks.standing(lock, image)
+    inside = _wheel_files.Inside(files=files, lock=lock, ours=stands.ours)
+    yield from _image_checks.layers(lock, image, stands)
+    yield _image_checks.lock_copy(lock, inside)
+    host = LayerHost(source=source, description=image, files=files)
+    yield from _distributions(lock, inside, nodes.look(host, now=now), exact=stands.exact)
+    yield from _wheel_files.check(inside, brought)
+    yield from _image_checks.host(lock, image, inside)
+
+
+def _distributions(
+    lock: Lock, inside: Inside, snapshot: Snapshot, *, exact: bool
+) -> Iterator[Finding]:
+    """Yield what is found of the distributions of an image, the base's among them.
+
+    Where the base's layers cannot be read, its digest speaks for them: it is part of the
+    configuration's.
+    """
+    present = inside.distributions()
+    if exact and inside.files.missing:
+        yield from _packages.compare(replace(lock, provided=()), replace(present, gap=""))
+        return
+    if lock.provided:
+        present.also(_packages.of_snapshot(snapshot, lock.target.prefix))
+    yield from _packages.compare(lock, present)
+    yield from _facts(lock, snapshot)
+
+
+def _node(lock: Lock, snapshot: Snapshot, environment: str, context: str) -> Iterator[Finding]:
+    """Yield what is found on a node: versions, and what the lock asks of a host."""
+    yield from _packages.compare(lock, _packages.of_snapshot(snapshot, environment))
+    yield from _facts(lock, snapshot)
+    for number, text in enumerate(lock.host):
+        try:
+            constraint = Constraint.parse(text, keys=nodes.keys())
+        except UsageError as error:
+            place = f"{context}: tool.mxenv.host[{number}]"
+            raise LockError(error.message, context=place, hint=error.hint) from error
+        for check in constraint.check(snapshot):
+            yield Finding(
+                code="MX331" if check.outcome is Outcome.COMPATIBLE else "MX332",
+                outcome=check.outcome,
+                subject=check.subject,
+                found=check.found,
+                expected=check.expected,
+                remedy=""
+                if check.outcome is Outcome.COMPATIBLE
+                else "change the host, or the lock",
+            )
+
+
+def _facts(lock: Lock, snapshot: Snapshot) -> Iterator[Finding]:
+    """Yield what else of the base the lock relied upon, and is not so."""
+    for key, value in lock.facts:
+        match snapshot.reading(key):
+            case Observed(found) if str(found) == value:
+                outcome, said = Outcome.COMPATIBLE, value
+            case Observed(found):
+                outcome, said = Outcome.INCOMPATIBLE, str(found)
+            case Absent():
+                outcome, said = Outcome.INCOMPATIBLE, "absent"
+            case Unreadable(reason):
+                outcome, said = Outcome.UNKNOWN, reason
+        yield Finding(
+            code="MX317" if outcome is Outcome.COMPATIBLE else "MX318",
+            outcome=outcome,
+            subject=key,
+            found=said,
+            expected=value,
+            remedy="" if outcome is Outcome.COMPATIBLE else "take the base that was locked",
+        )
