@@ -1,0 +1,145 @@
+"""What is known to work together, and what is not: the rows of a matrix, each with evidence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mxenv import version
+from mxenv.verdict import Evidence, Outcome
+
+if TYPE_CHECKING:
+    from mxenv.constraint import Agreement, Constraint
+
+SCHEMA = "mxenv.matrix/1"
+SDK_FIELDS = 3
+"""How many fields make an SDK family: the fourth counts separately for each product.
+
+Wheels tagged ``3.5.3.9`` and ``3.5.3.18`` are published for the SDK 3.5.3.20.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Release:
+    """Versions that were published together; it names no driver."""
+
+    id: str
+    file: str
+    sdk: str
+    """``3.5.3.*``, or exact (``3.0.0.8``); empty if the publisher names none."""
+    python: str = ""
+    components: tuple[tuple[str, str], ...]
+    """Distribution (PEP 503) and version as published; ``2.8.*`` where only the line is told."""
+    note: str = ""
+    evidence: tuple[Evidence, ...]
+
+    @property
+    def row(self) -> str:
+        """Return how findings name the row."""
+        return f"{self.file}:release:{self.id}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """What must be so when something else is."""
+
+    id: str
+    file: str
+    text: str
+    when: tuple[Constraint, ...] = ()
+    requires: tuple[Constraint, ...] = ()
+    agree: tuple[Agreement, ...] = ()
+    severity: Outcome = Outcome.INCOMPATIBLE
+    """What it means that the rule is broken."""
+    covers_driver: bool = False
+    """True if the vendor, or the site, says that a driver and SDK which keep it work together."""
+    remedy: str = ""
+    evidence: tuple[Evidence, ...]
+
+    @property
+    def row(self) -> str:
+        """Return how findings name the row."""
+        return f"{self.file}:rule:{self.id}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Broken:
+    """A state that was seen failing."""
+
+    id: str
+    file: str
+    text: str
+    when: tuple[Constraint, ...]
+    remedy: str = ""
+    evidence: tuple[Evidence, ...]
+
+    @property
+    def row(self) -> str:
+        """Return how findings name the row."""
+        return f"{self.file}:broken:{self.id}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tested:
+    """A set that was seen working."""
+
+    id: str
+    file: str
+    card: str
+    kmd: str
+    sdk: str
+    packages: tuple[tuple[str, str], ...] = ()
+    os: str = ""
+    kernel: str = ""
+    note: str = ""
+    evidence: tuple[Evidence, ...]
+
+    @property
+    def row(self) -> str:
+        """Return how findings name the row."""
+        return f"{self.file}:tested:{self.id}"
+
+    @property
+    def components(self) -> tuple[tuple[str, str], ...]:
+        """Return its distributions, as a release has them."""
+        return self.packages
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Series:
+    """Cards that one driver and one SDK serve alike: what was seen on one speaks for each."""
+
+    id: str
+    file: str
+    cards: tuple[str, ...]
+    evidence: tuple[Evidence, ...]
+
+    @property
+    def row(self) -> str:
+        """Return how findings name the row."""
+        return f"{self.file}:series:{self.id}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Matrix:
+    """All rows of all files that were laid over one another."""
+
+    digest: str
+    """``sha256:…`` over what the files say, in their order, whatever they are called."""
+    files: tuple[tuple[str, str], ...]
+    """Name and revision of each."""
+    releases: tuple[Release, ...] = ()
+    rules: tuple[Rule, ...] = ()
+    broken: tuple[Broken, ...] = ()
+    tested: tuple[Tested, ...] = ()
+    series: tuple[Series, ...] = ()
+
+    def alike(self, card: str, other: str) -> bool:
+        """Tell whether two models are one, or stand in one series."""
+        return card == other or any({card, other} <= set(row.cards) for row in self.series)
+
+
+def same_family(left: str, right: str) -> bool:
+    """Tell whether two SDK versions are of one family."""
+    families = version.family(left, SDK_FIELDS), version.family(right, SDK_FIELDS)
+    return families[0] == families[1] and families[0].count(".") == SDK_FIELDS - 1
