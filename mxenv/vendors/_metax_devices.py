@@ -28,6 +28,8 @@ PER_CARD = (
 """What is said of every card, even if it is that nobody knows."""
 IF_ANY = ("metax.device.firmware", "metax.device.slice", "metax.device.slicing")
 OF_THE_NODE = ("metax.smi", "metax.kmd", "metax.smi_maca")
+LIST = "mx-smi -L"
+"""The form that tells nothing of the node but the version of ``mx-smi``."""
 
 Sources = dict[str, Heard]
 """What each command of ``mx-smi`` said, by the command; the plain table comes first."""
@@ -35,13 +37,30 @@ Sources = dict[str, Heard]
 
 def facts(heard: Sources, place: Place) -> Iterator[Fact]:
     """Yield the facts that ``mx-smi`` and the PCI bus tell."""
-    yield from _node(heard, place)
     told = [*_told(heard, place)]
     mapped = _mapped(told)
     told += _from_pci(place, mapped if _any_output(heard) else None)
-    yield from told
-    yield from _counts(heard, place)
-    yield from _gaps(told, heard, place)
+    counts = [*_counts(heard, place, mapped)]
+    yield from _once([*_node(heard, place), *told, *counts, *_gaps(told, heard, place)])
+
+
+def _once(facts: Iterable[Fact]) -> Iterator[Fact]:
+    """Yield what ``mx-smi`` says in several forms once, unless it contradicts itself.
+
+    They are one tool, not several sources: where one form could tell, that another could not
+    is of no interest.
+    """
+    groups: dict[tuple[str, str], list[Fact]] = {}
+    for fact in facts:
+        if fact.source == SYSFS:
+            yield fact
+        else:
+            groups.setdefault((fact.key, fact.instance), []).append(fact)
+    for group in groups.values():
+        known = {
+            fact.reading: fact for fact in reversed(group) if isinstance(fact.reading, Observed)
+        }
+        yield from tuple(known.values()) or group[:1]
 
 
 def _node(heard: Sources, place: Place) -> Iterator[Fact]:
@@ -52,7 +71,7 @@ def _node(heard: Sources, place: Place) -> Iterator[Fact]:
             case Output():
                 readings = dict(zip(OF_THE_NODE, (said.smi, said.kmd, said.maca), strict=True))
             case Unreadable():
-                readings = dict.fromkeys(OF_THE_NODE, said)
+                readings = dict.fromkeys(OF_THE_NODE[:1] if source == LIST else OF_THE_NODE, said)
             case NoTool() if first:
                 readings = {"metax.smi": Absent(), "metax.smi_maca": Absent()}
                 readings["metax.kmd"] = _silent(place, "there is no mx-smi to ask")
@@ -145,34 +164,44 @@ def _from_pci(place: Place, mapped: frozenset[str] | None) -> list[Fact]:
     return facts
 
 
-def _counts(heard: Sources, place: Place) -> Iterator[Fact]:
+def _counts(heard: Sources, place: Place, mapped: frozenset[str]) -> Iterator[Fact]:
     key = "metax.device.count"
     for source, said in heard.items():
         match said:
             case Output() if said.attached is not None:
                 yield Fact(key=key, reading=said.count, source=source)
-            case Unreadable():
+            case Unreadable() if source != LIST:
                 yield Fact(key=key, reading=said, source=source)
             case _:
                 pass
-    yield Fact(key=key, reading=_count_of_bus(heard, place), source=SYSFS)
+    reading = _count_of_bus(heard, place, mapped)
+    if reading is not None:
+        yield Fact(key=key, reading=reading, source=SYSFS)
 
 
-def _count_of_bus(heard: Sources, place: Place) -> Reading:
+def _count_of_bus(heard: Sources, place: Place, mapped: frozenset[str]) -> Reading | None:
     if isinstance(place.pci, Unreadable):
         return place.pci
+    if not place.pci:
+        return _empty_bus(heard)
     count = len(place.pci)
-    if not count:
-        blind = [said for said in heard.values() if isinstance(said, Unreadable)]
-        if blind:
-            return Unreadable(
-                f"none on the PCI bus, and mx-smi could not be asked: {blind[0].reason}"
-            )
-        return Observed(0) if not _any_output(heard) else Unreadable("none on the PCI bus")
-    if place.container is not False:
-        return Unreadable(f"the bus has the host's {count}; which are mapped, it does not say")
-    silent = any(isinstance(said, NoDevice) for said in heard.values())
-    return Unreadable(f"{count} on the PCI bus, mx-smi sees none") if silent else Observed(count)
+    if any(isinstance(said, NoDevice) for said in heard.values()):
+        return Unreadable(f"{count} on the PCI bus, mx-smi sees none")
+    if place.container is False or mapped == {f"@{bdf}" for bdf in place.pci}:
+        return Observed(count)
+    if _any_output(heard):
+        # A container sees its host's bus; mx-smi says which cards are mapped.
+        return None
+    return Unreadable(f"{count} on the PCI bus; which are mapped into a container, it does not say")
+
+
+def _empty_bus(heard: Sources) -> Reading:
+    if _any_output(heard):
+        return Unreadable("mx-smi lists cards that the PCI bus does not have")
+    for said in heard.values():
+        if isinstance(said, Unreadable):
+            return Unreadable(f"none on the PCI bus, but mx-smi did not say: {said.reason}")
+    return Observed(0)
 
 
 def _gaps(told: list[Fact], heard: Sources, place: Place) -> Iterator[Fact]:

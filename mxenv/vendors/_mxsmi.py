@@ -100,8 +100,8 @@ def hear(answer: Completed | Unreadable, parse: Callable[[str], Output | Unreada
         return Unreadable("it did not end within its time limit", passing=True)
     if NO_DEVICE in answer.stdout or NO_DEVICE in answer.stderr:
         return NoDevice(banner(answer.stdout) or Unreadable("it found no card, told no version"))
-    said = answer.stdout.strip() or answer.stderr.strip()
     if answer.returncode:
+        said = f"{_BANNER.sub('', answer.stdout)}\n{answer.stderr}"
         return Unreadable(f"it exited with {answer.returncode}: {excerpt(said)}")
     return parse(answer.stdout.replace("\r\n", "\n"))
 

@@ -153,8 +153,17 @@ class TestAHealthyNode:
         assert readings(CARD, "metax.kmd") == {
             "/sys/module/metax/version": Observed("3.8.30"),
             "mx-smi": Observed("3.8.30"),
-            "mx-smi -j": Observed("3.8.30"),
         }
+
+    def test_forms_of_the_tool_that_disagree_are_all_told(self) -> None:
+        other = JSON_TEXT.replace('"3.8.30"', '"3.4.4"')
+        told = readings({**CARD, JSON: Completed(0, other)}, "metax.kmd")
+        assert (told["mx-smi"], told["mx-smi -j"]) == (Observed("3.8.30"), Observed("3.4.4"))
+
+    def test_a_form_of_the_tool_that_failed_does_not_matter_if_another_tells(self) -> None:
+        told = readings({**CARD, TABLE: Completed(1, "", "failed")}, "metax.kmd")
+        assert told["mx-smi -j"] == Observed("3.8.30")
+        assert "mx-smi" not in told
 
     @pytest.mark.parametrize(
         ("key", "value"),
@@ -172,7 +181,7 @@ class TestAHealthyNode:
     def test_every_source_counts(self) -> None:
         counts = readings(CARD, "metax.device.count")
         assert set(counts.values()) == {Observed(1)}
-        assert len(counts) == 4
+        assert len(counts) == 2
 
     def test_a_firmware_unit_belongs_to_its_card(self) -> None:
         told = readings(CARD, "metax.device.firmware", "@0000:37:00.0/SMP0")
