@@ -32,21 +32,21 @@ def replayed(recording: str, path: Path) -> Path:
 
 @pytest.fixture
 def old_driver(tmp_path: Path) -> Path:
-    """What a node with the driver 3.4.4 says; the image asks for 3.8."""
-    return replayed("metax-c500x8", tmp_path / "mx-smi")
+    """What a node with the driver 2.16.0 says; the image asks for 3.8."""
+    return replayed("c500-torch-overwritten", tmp_path / "mx-smi")
 
 
 @pytest.fixture
 def new_driver(tmp_path: Path) -> Path:
     """What a node with the driver 3.8.30 says."""
-    return replayed("metax-c500-sgpu", tmp_path / "mx-smi")
+    return replayed("c500-8cards", tmp_path / "mx-smi")
 
 
 def test_a_driver_that_the_lock_refuses_stops_the_start(contained: Run, old_driver: Path) -> None:
     done = contained("echo", "started", mx_smi=old_driver)
     assert done.returncode == REFUSED
     assert done.stdout == ""
-    assert "3.4.4" in done.stderr
+    assert "2.16.0" in done.stderr
     assert "metax.kmd" in done.stderr
 
 
@@ -64,7 +64,7 @@ def test_a_driver_that_cannot_be_read_is_unknown_and_does_not_start(contained: R
 def test_warn_says_it_and_starts(contained: Run, old_driver: Path) -> None:
     done = contained("echo", "started", gate="warn", mx_smi=old_driver)
     assert (done.returncode, done.stdout) == (0, "started\n")
-    assert "3.4.4" in done.stderr
+    assert "2.16.0" in done.stderr
 
 
 def test_off_starts_and_says_nothing(contained: Run, old_driver: Path) -> None:
