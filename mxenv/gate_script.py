@@ -32,6 +32,8 @@ fi
 FUNCTIONS = r"""
 # 0 fits, 1 unknown, 2 does not fit.
 worst=0
+look="run 'mxenv verify' on the host to see more"
+map='start with --device=/dev/mxcd --device=/dev/dri --group-add video, or take another node'
 
 judge() { # RESULT FOUND EXPECTED REMEDY
     if [ "$1" -gt "$worst" ]; then
@@ -65,8 +67,14 @@ split() { # VERSION
     case $numbers in *.) numbers=${numbers%.} rest=.$rest ;; esac
     case $numbers in '' | .* | *..*) return 1 ;; esac
     case $rest in '!'*) return 1 ;; esac
-    # A longer number may not fit the shell's arithmetic.
-    [ "${#numbers}" -le 18 ]
+    left=$numbers.
+    while [ -n "$left" ]; do
+        a=${left%%.*} left=${left#*.}
+        # A longer number may not fit the shell's arithmetic.
+        if [ "${#a}" -gt 18 ]; then
+            return 1
+        fi
+    done
 }
 
 # Sets result: whether $numbers with $rest are the version, or in the family, WANTED.
@@ -153,8 +161,12 @@ first_line() { # FILE
 """
 
 READ_KMD = r"""
-# The driver: kmd is its version, absent, or empty if it cannot be read.
-kmd='' kmd_source=''
+# The driver: kmd is its version, or empty if it cannot be read. A container may be shown another
+# /sys than the host's, so a module that is not there is not known to be absent.
+kmd='' kmd_source='/sys/module/metax/version and mx-smi do not say it'
+if [ -d '@/sys/module' ] && ! [ -e '@/sys/module/metax' ]; then
+    kmd_source='no module metax is loaded, as far as can be seen'
+fi
 if first_line '@/sys/module/metax/version'; then
     kmd=$line kmd_source=/sys/module/metax/version
 else
@@ -176,29 +188,18 @@ else
             esac
         fi
     done
-    if [ -z "$kmd" ] && [ -d '@/sys/module' ] && ! [ -e '@/sys/module/metax' ]; then
-        kmd=absent
-    fi
 fi
-update='update the driver on the host, or take another node'
 
 driver() { # EXPECTED OPERATOR WANTED...
     expected=$1
     shift
-    case $kmd in
-    '')
-        judge 1 'metax.kmd cannot be read: neither /sys/module/metax/version nor mx-smi says it' \
-            "$expected" 'ask `mxenv verify` on the host'
-        ;;
-    absent)
-        judge 2 'metax.kmd is absent: the module metax is not loaded' "$expected" \
-            'install the driver on the host, or take another node'
-        ;;
-    *)
-        hold "$kmd" "$@"
-        judge "$result" "metax.kmd is $kmd ($kmd_source)" "$expected" "$update"
-        ;;
-    esac
+    if [ -z "$kmd" ]; then
+        judge 1 "metax.kmd cannot be read: $kmd_source" "$expected" "$look"
+        return 0
+    fi
+    hold "$kmd" "$@"
+    judge "$result" "metax.kmd is $kmd ($kmd_source)" "$expected" \
+        'update the driver on the host, or take another node'
 }
 """
 
@@ -210,7 +211,7 @@ kernel() { # EXPECTED OPERATOR WANTED...
         hold "$line" "$@"
         judge "$result" "kernel.release is $line" "$expected" 'take a node with another kernel'
     else
-        judge 1 'kernel.release cannot be read' "$expected" 'ask `mxenv verify` on the host'
+        judge 1 'kernel.release cannot be read' "$expected" "$look"
     fi
 }
 """
@@ -240,12 +241,12 @@ fi
 models() { # EXPECTED GOOD BAD, the last two as lists of PCI ids
     if [ "$seen_cards" = no ]; then
         judge 1 'metax.device.model cannot be read: no /sys/bus/pci/devices' "$1" \
-            'ask `mxenv verify` on the host'
+            "$look"
         return 0
     fi
     if [ -z "$cards" ]; then
         judge 2 'no MetaX card is here' "$1" \
-            'start with --device=/dev/mxcd --device=/dev/dri, or take another node'
+            "$map"
     fi
     for card in $cards; do
         case " $2 " in *" $card "*) continue ;; esac
@@ -257,11 +258,12 @@ models() { # EXPECTED GOOD BAD, the last two as lists of PCI ids
 }
 """
 
-READ_NODE = r"""
-if ! [ -e '@/dev/mxcd' ]; then
-    judge 2 '/dev/mxcd is not here' 'a MetaX device' \
-        'start with --device=/dev/mxcd --device=/dev/dri --group-add video, or take another node'
-fi
+READ_NODES = r"""
+node() { # PATH
+    if ! [ -e "@$1" ]; then
+        judge 2 "$1 is not here" "metax.node[$1] present" "$map"
+    fi
+}
 """
 
 EPILOGUE = r"""

@@ -29,19 +29,33 @@ MODELS = {
 KMD = "metax.kmd"
 MODEL = "metax.device.model"
 KERNEL = "kernel.release"
+NODE = "metax.node"
+
+READERS = {
+    "driver": gate_script.READ_KMD,
+    "kernel": gate_script.READ_KERNEL,
+    "models": gate_script.READ_MODELS,
+    "node": gate_script.READ_NODES,
+}
+"""The functions that a line of the script may call, and what defines each."""
 
 KEYS = {
     KMD: FactKey(name=KMD, meaning="version of the kernel-mode driver"),
     MODEL: FactKey(name=MODEL, meaning="model of a card", instance="bdf"),
     KERNEL: FactKey(name=KERNEL, meaning="release of the kernel"),
+    NODE: FactKey(name=NODE, meaning="that a device node is there", instance="path"),
 }
 """What a shell can read in a container, without any tool but the vendor's."""
 
-WANTED = re.compile(r"[0-9]+(?:\.[0-9]+)*(?:\.\*)?")
-"""Versions that a shell can compare: dotted numbers, or a family of them."""
+CONTROL = "/dev/mxcd"
+"""Without this node, no program reaches a card."""
 
-LONGEST = 18
-"""Characters; the numbers of a longer one may not fit the arithmetic of a shell."""
+DEVICE = re.compile(r"/dev/[A-Za-z0-9_/]+")
+
+PRESENT = (constraint.Clause(operator="present"),)
+
+WANTED = re.compile(r"[0-9]{1,18}(?:\.[0-9]{1,18})*(?:\.\*)?")
+"""Versions that a shell can compare: numbers that fit its arithmetic, or a family of them."""
 
 
 def render(host: Sequence[str], *, root: str = "") -> str:
@@ -51,16 +65,12 @@ def render(host: Sequence[str], *, root: str = "") -> str:
     """
     parts = [gate_script.PROLOGUE]
     if lines := list(_lines(_readable(host))):
-        needed = {line.partition(" ")[0] for line in lines}
+        calls = {line.partition(" ")[0] for line in lines}
         parts.append(gate_script.FUNCTIONS)
-        # A host without any accelerator may be what is asked for.
-        parts.extend([gate_script.READ_NODE] if needed & {"driver", "models"} else [])
-        parts.extend([gate_script.READ_KMD] if "driver" in needed else [])
-        parts.extend([gate_script.READ_KERNEL] if "kernel" in needed else [])
-        parts.extend([gate_script.READ_MODELS] if "models" in needed else [])
+        parts.extend(reader for call, reader in READERS.items() if call in calls)
         parts.extend(["\n", *(f"{line}\n" for line in lines), gate_script.EPILOGUE])
     parts.append(gate_script.END)
-    return "".join(parts).replace("@/", f"{root}/")
+    return "".join(parts).replace("@/", f"{root}/").replace('"@$', f'"{root}$')
 
 
 def unread(host: Iterable[str]) -> tuple[str, ...]:
@@ -76,34 +86,50 @@ def _readable(host: Iterable[str]) -> Iterator[tuple[str, Constraint]]:
         name = re.match(r"\s*([a-z0-9_.]*)", text)
         if name and name[1] in KEYS:
             parsed = constraint.Constraint.parse(text, keys=KEYS)
-            model = parsed.selector.key.name == MODEL
-            if parsed.selector.instance == "*" and all(
-                model or _comparable(clause) for clause in parsed.clauses
-            ):
+            if _checkable(parsed):
                 yield text, parsed
+
+
+def _checkable(parsed: Constraint) -> bool:
+    """Return whether a shell can compare with what is wanted."""
+    instance = parsed.selector.instance
+    match parsed.selector.key.name:
+        case "metax.device.model":
+            absent = any(clause.operator == "absent" for clause in parsed.clauses)
+            return instance == "*" and not absent
+        case "metax.node":
+            return bool(DEVICE.fullmatch(instance)) and parsed.clauses == PRESENT
+        case _:
+            return all(_comparable(clause) for clause in parsed.clauses)
 
 
 def _comparable(clause: Clause) -> bool:
     """Return whether a shell can compare with the clause's versions."""
     if clause.operator == "present":
         return True
-    return bool(clause.values) and all(
-        len(value) <= LONGEST and WANTED.fullmatch(value) for value in clause.values
-    )
+    return bool(clause.values) and all(WANTED.fullmatch(value) for value in clause.values)
 
 
 def _lines(constraints: Iterable[tuple[str, Constraint]]) -> Iterator[str]:
-    """Yield one call a clause."""
-    calls = {KMD: "driver", KERNEL: "kernel"}
-    for _, parsed in constraints:
-        name = parsed.selector.key.name
-        if name == MODEL:
-            good, bad = (" ".join(_ids(parsed, o)) for o in (Outcome.COMPATIBLE, Outcome(0)))
-            yield f"models {_quoted(str(parsed))} {_quoted(good)} {_quoted(bad)}"
-            continue
+    """Yield the calls that check each constraint, every one of them once."""
+    found = dict.fromkeys(line for _, parsed in constraints for line in _calls(parsed))
+    yield from found
+
+
+def _calls(parsed: Constraint) -> Iterator[str]:
+    """Yield one call a clause; a model needs a control node as well."""
+    name = parsed.selector.key.name
+    if name == NODE:
+        yield f"node {_quoted(parsed.selector.instance)}"
+    elif name == MODEL:
+        yield f"node {_quoted(CONTROL)}"
+        wanted = f"{name} {', '.join(map(str, parsed.clauses))}"
+        good, bad = (" ".join(_ids(parsed, o)) for o in (Outcome.COMPATIBLE, Outcome.INCOMPATIBLE))
+        yield f"models {_quoted(wanted)} {_quoted(good)} {_quoted(bad)}"
+    else:
         for clause in parsed.clauses:
-            words = (str(parsed), clause.operator, *clause.values)
-            yield " ".join((calls[name], *map(_quoted, words)))
+            words = (f"{name} {clause}", clause.operator, *clause.values)
+            yield " ".join(("driver" if name == KMD else "kernel", *map(_quoted, words)))
 
 
 def _ids(parsed: Constraint, outcome: Outcome) -> Iterator[str]:
