@@ -1,0 +1,224 @@
+from __future__ import annotations
+
+import tomllib
+from dataclasses import replace
+from datetime import date
+
+import pytest
+from packaging.pylock import Pylock
+
+from mxenv import lock
+from mxenv.errors import LockError
+from mxenv.image import AddedFile
+from mxenv.lock import Base, Built, Lock, Package, Provided, Relied, Target, Wheel
+from mxenv.verdict import Waiver
+
+DIGEST = "sha256:" + "0" * 64
+TARGET = Target(
+    platform="linux/amd64",
+    python="3.11",
+    prefix="/opt/mxenv",
+    interpreter="/usr/bin/python3",
+    purelib="/opt/mxenv/lib/python3.11/site-packages",
+    platlib="/opt/mxenv/lib/python3.11/site-packages",
+    scripts="/opt/mxenv/bin",
+    data="/opt/mxenv",
+)
+CLICK = Package(
+    name="click",
+    version="8.1.7",
+    requires_python=">=3.7",
+    wheel=Wheel(name="click-8.1.7-py3-none-any.whl", sha256="a" * 64, size=97941),
+)
+MCOPLIB = Package(
+    name="mcoplib",
+    version="0.4.2+maca3.5.3.20.torch2.8",
+    wheel=Wheel(
+        name="mcoplib-0.4.2+maca3.5.3.20.torch2.8-cp310-cp310-linux_x86_64.whl", sha256="b" * 64
+    ),
+)
+SMALL = Lock(
+    name="demo",
+    inputs=DIGEST,
+    accelerator="none",
+    base=Base(reference="scratch"),
+    target=TARGET,
+    packages=(CLICK,),
+)
+WHOLE = replace(
+    SMALL,
+    accelerator="metax",
+    base=Base(reference="r.example.com/a:1", digest=DIGEST, snapshot="mxenv1:" + "1" * 64),
+    target=replace(TARGET, platform="linux/arm64", libc="2.36"),
+    packages=(CLICK, MCOPLIB),
+    requires=("click", "mcoplib ==0.4.2"),
+    provided=(
+        Provided(name="torch", version="2.8.0+metax3.5.3.9"),
+        Provided(name="vllm-metax", version="0.17.0"),
+    ),
+    facts=(("libc.version", "2.36"), ("metax.sdk", "3.5.3.20")),
+    variables=(("A", ""), ("B", 'say "b"')),
+    files=((AddedFile(source="a.sh", target="/opt/a.sh", mode=0o755), "c" * 64),),
+    models=("models/a.json",),
+    system=("jq",),
+    host=("metax.kmd >= 3.8",),
+    relied=Relied(matrix=DIGEST, rows=("metax.toml:release:x",), outcome="compatible"),
+    waivers=(
+        Waiver(code="MX105", subject="s", reason="r", owner="o", expires=date(2027, 1, 31)),
+        Waiver(code="MX106", reason="r", owner="o", expires=date(2027, 1, 31)),
+    ),
+    built=Built(config=DIGEST, manifest=DIGEST, layers=(DIGEST, DIGEST)),
+)
+PLACE = r"^lockfiles/pylock\.x\.toml: "
+
+
+def parse(text: str) -> Lock:
+    return lock.parse(text, context="lockfiles/pylock.x.toml")
+
+
+@pytest.mark.parametrize("value", [SMALL, WHOLE, replace(SMALL, packages=())])
+def test_what_was_written_is_read_back(value: Lock) -> None:
+    assert parse(lock.render(value)) == value
+
+
+@pytest.mark.parametrize("value", [SMALL, WHOLE, replace(SMALL, packages=())])
+def test_a_lock_is_a_valid_pylock_file(value: Lock) -> None:
+    pylock = Pylock.from_dict(tomllib.loads(lock.render(value)))
+    assert [p.name for p in pylock.packages] == [p.name for p in value.packages]
+    assert pylock.tool is not None
+
+
+def test_equal_locks_give_equal_text_whatever_order_they_were_made_in() -> None:
+    shuffled = replace(
+        WHOLE,
+        packages=WHOLE.packages[::-1],
+        provided=WHOLE.provided[::-1],
+        facts=WHOLE.facts[::-1],
+        variables=WHOLE.variables[::-1],
+    )
+    assert shuffled == WHOLE
+    assert lock.render(shuffled) == lock.render(WHOLE)
+
+
+def test_every_fact_has_a_line_of_its_own() -> None:
+    lines = lock.render(WHOLE).splitlines()
+    assert 'torch = "2.8.0+metax3.5.3.9"' in lines
+    assert '    "mcoplib ==0.4.2",' in lines
+    assert 'path = "wheelhouse/click-8.1.7-py3-none-any.whl"' in lines
+    assert f'sha256 = "{"a" * 64}"' in lines
+
+
+def test_nothing_empty_is_written() -> None:
+    assert not [line for line in lock.render(SMALL).splitlines() if line.endswith('= ""')]
+
+
+def test_the_lock_inside_an_image_does_not_hold_the_digest_of_that_image() -> None:
+    assert "[tool.mxenv.image]" in lock.render(WHOLE)
+    assert "[tool.mxenv.image]" not in lock.render(lock.without_image(WHOLE))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "place", "message"),
+    [
+        ('lock-version = "1.0"', 'lock-version = "2.0"', "lock-version", "is not known"),
+        ('created-by = "mxenv"', "", "created-by", "missing"),
+        ('created-by = "mxenv"', 'created-by = "m"\nextras = []', "extras", "unknown field"),
+        ('requires-python = "==3.11.*"', 'requires-python = ">=3"', "requires-python", "is not"),
+        ("x86_64", "aarch64", "environments", "is not that of tool.mxenv.target"),
+        ("mxenv.lock/1", "mxenv.lock/0", r"tool\.mxenv\.schema", "is not a schema"),
+        ("accelerator", "acelerator", r"tool\.mxenv\.acelerator", "unknown field"),
+        (DIGEST, "sha256:1", r"tool\.mxenv\.inputs", "is no digest"),
+        ('"scratch"', '"r.example.com/a"', r"tool\.mxenv\.base", "not pinned by digest"),
+        (
+            '"scratch"',
+            f'"scratch"\ndigest = "{DIGEST}"',
+            r"tool\.mxenv\.base\.digest",
+            "'scratch' has no digest",
+        ),
+        ("linux/amd64", "linux/mips", r"tool\.mxenv\.target\.platform", "is not known"),
+        ('python = "3.11"', 'python = "3"', r"tool\.mxenv\.target\.python", "is no Python"),
+        ('data = "/opt/mxenv"', 'data = "opt"', r"tool\.mxenv\.target\.data", "is not an abs"),
+        ('data = "/opt/mxenv"', "", r"tool\.mxenv\.target\.data", "missing"),
+        (
+            'data = "/opt/mxenv"',
+            'data = "/opt/mxenv"\nlibc = "musl"',
+            r"tool\.mxenv\.target\.libc",
+            "is no version of the GNU C library",
+        ),
+        ('name = "click"', 'name = "Click"', r"packages\[0\]\.name", "is not normalised"),
+        ('version = "8.1.7"', "", r"packages\[0\]\.version", "missing"),
+        ('version = "8.1.7"', 'version = "8"', r"packages\[0\]\.wheels\[0\]\.name", "is not a wh"),
+        ('version = "8.1.7"', 'version = "?"', r"packages\[0\]\.wheels\[0\]\.name", "no version"),
+        (
+            'name = "click-8.1.7-py3-none-any.whl"',
+            'name = "click.whl"',
+            r"packages\[0\]\.wheels\[0\]\.name",
+            "Invalid wheel filename",
+        ),
+        (
+            'name = "click-8.1.7-py3-none-any.whl"',
+            'name = "../click-8.1.7-py3-none-any.whl"',
+            r"packages\[0\]\.wheels\[0\]\.name",
+            "click-8.1.7",
+        ),
+        ("wheelhouse/click", "/etc/click", r"packages\[0\]\.wheels\[0\]\.path", "is not wheel"),
+        ("size = 97941", "size = -1", r"packages\[0\]\.wheels\[0\]\.size", "negative"),
+        ("size = 97941", 'url = "x"', r"packages\[0\]\.wheels\[0\]\.url", "unknown field"),
+        ("a" * 64, "A" * 64, r"packages\[0\]\.wheels\[0\]\.hashes\.sha256", "hexadecimal"),
+        ("sha256 =", "md5 =", r"packages\[0\]\.wheels\[0\]\.hashes\.md5", "unknown field"),
+        ("[[packages.wheels]]", "[[packages.sdists]]", r"packages\[0\]\.sdists", "unknown"),
+    ],
+)
+def test_what_is_wrong_is_refused_and_its_place_is_named(
+    before: str, after: str, place: str, message: str
+) -> None:
+    text = lock.render(SMALL)
+    assert before in text
+    with pytest.raises(LockError, match=rf"{PLACE}{place}: .*{message}"):
+        parse(text.replace(before, after, 1))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "place", "message"),
+    [
+        ('vllm-metax = "0.17.0"', '"vLLM" = "1"', r"provided\.vLLM", "not normalised"),
+        ('vllm-metax = "0.17.0"', 'vllm-metax = ""', r"provided\.vllm-metax", "empty"),
+        ('outcome = "compatible"', 'outcome = "ok"', r"relied\.outcome", "is not known"),
+        ('    "sha256:0', '    "sha256:', r"image\.layers\[0\]", "is no digest"),
+        ("mode = 493", "mode = 4093", r"files\[0\]\.mode", "more than permission bits"),
+        ("c" * 64, "c", r"files\[0\]\.sha256", "hexadecimal"),
+    ],
+)
+def test_what_is_wrong_in_what_mxenv_adds_is_refused(
+    before: str, after: str, place: str, message: str
+) -> None:
+    text = lock.render(WHOLE)
+    assert before in text
+    with pytest.raises(LockError, match=rf"{PLACE}tool\.mxenv\.{place}: .*{message}"):
+        parse(text.replace(before, after, 1))
+
+
+def test_a_package_that_is_locked_twice_is_refused() -> None:
+    text = lock.render(SMALL)
+    start, end = text.index("[[packages]]"), text.index("[tool.mxenv]")
+    doubled = text[:end] + text[start:end] + text[end:]
+    with pytest.raises(LockError, match=rf"{PLACE}packages\[1\]\.name: 'click' is locked twice"):
+        parse(doubled)
+
+
+def test_a_package_without_a_wheel_is_refused() -> None:
+    text = lock.render(SMALL)
+    bare = text[: text.index("[[packages.wheels]]")] + text[text.index("[tool.mxenv]") :]
+    with pytest.raises(LockError, match=r"packages\[0\]\.wheels: 0 wheels for 'click'"):
+        parse(bare)
+
+
+def test_a_pylock_file_of_another_tool_is_refused() -> None:
+    with pytest.raises(LockError, match=rf"{PLACE}tool: missing"):
+        parse('lock-version = "1.0"\ncreated-by = "uv"\npackages = []')
+
+
+def test_a_lock_without_packages_says_so() -> None:
+    text = lock.render(replace(SMALL, packages=())).replace("packages = []", "")
+    with pytest.raises(LockError, match=rf"{PLACE}packages: missing"):
+        parse(text)

@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date
+
+import pytest
+
+from mxenv import image as images
+from mxenv.image import AddedFile, Image
+from mxenv.lock import Base, Lock, Target
+from mxenv.staleness import reasons
+from mxenv.verdict import Waiver
+
+WAIVER = Waiver(code="MX105", reason="pilot", owner="Ada", expires=date(2027, 1, 31))
+IMAGE = Image(
+    name="demo",
+    base="scratch",
+    accelerator="none",
+    python="3.11",
+    requires=("click", "rich >=13"),
+    variables=(("A", "1"),),
+    files=(AddedFile(source="a", target="/opt/a"),),
+    models=("m",),
+    host=("metax.kmd >= 3",),
+    waivers=(WAIVER,),
+)
+HASHES = {"a": "a" * 64}
+LOCK = Lock(
+    name="demo",
+    inputs=images.digest(IMAGE, HASHES),
+    accelerator="none",
+    base=Base(reference="scratch"),
+    target=Target(
+        platform="linux/amd64",
+        python="3.11",
+        prefix="/opt/mxenv",
+        interpreter="/usr/bin/python3",
+        purelib="/p",
+        platlib="/p",
+        scripts="/s",
+        data="/d",
+    ),
+    packages=(),
+    requires=IMAGE.requires,
+    variables=IMAGE.variables,
+    files=((IMAGE.files[0], "a" * 64),),
+    models=IMAGE.models,
+    host=IMAGE.host,
+    waivers=IMAGE.waivers,
+)
+
+
+def test_a_lock_made_from_the_image_as_it_is_is_fresh() -> None:
+    assert reasons(IMAGE, HASHES, LOCK) == ()
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"name": "x"}, "name is 'x', and was 'demo' when the lock was made"),
+        ({"base": "r.io/a"}, "base is 'r.io/a', and was 'scratch' when the lock was made"),
+        ({"accelerator": "metax"}, "accelerator is 'metax', and was 'none' when the lock was made"),
+        (
+            {"platform": "linux/arm64"},
+            "platform is 'linux/arm64', and was 'linux/amd64' when the lock was made",
+        ),
+        (
+            {"requires": ("click", "rich >=14")},
+            "python.requires now has rich >=14 and no longer has rich >=13",
+        ),
+        ({"requires": ("rich >=13", "click")}, "python.requires has another order"),
+        ({"system": ("jq",)}, "system.packages now has jq"),
+        ({"models": ()}, "models no longer has m"),
+        ({"host": ()}, "host.requires no longer has metax.kmd >= 3"),
+        ({"variables": (("A", "2"),)}, "variables now has A=2 and no longer has A=1"),
+        ({"waivers": ()}, "waivers no longer has MX105  (until 2027-01-31, Ada: pilot)"),
+        ({"python": "3.12"}, "python.version or python.environment is another one"),
+    ],
+)
+def test_what_changed_since_is_named(changes: dict, reason: str) -> None:
+    assert reasons(replace(IMAGE, **changes), HASHES, LOCK) == (reason,)
+
+
+def test_a_file_with_another_content_is_named() -> None:
+    (reason,) = reasons(IMAGE, {"a": "b" * 64}, LOCK)
+    assert reason == (
+        f"files now has a as /opt/a (mode 644, sha256 {'b' * 12})"
+        f" and no longer has a as /opt/a (mode 644, sha256 {'a' * 12})"
+    )
