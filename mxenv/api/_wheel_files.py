@@ -10,7 +10,9 @@ from posixpath import join, normpath
 from typing import TYPE_CHECKING
 
 from mxenv.api._packages import Present
+from mxenv.configuration import lock_path
 from mxenv.engines import _wheel
+from mxenv.layers import START_GATE
 from mxenv.stores.unpacked import Want
 from mxenv.transports._layers import LayerTree
 from mxenv.transports._tree import Unanswered, Walker
@@ -60,9 +62,11 @@ def sites(lock: Lock) -> tuple[str, ...]:
 def wanted(lock: Lock, brought: Expected) -> Callable[[str], Want]:
     """Return what to keep of the files of an image as they pass by."""
     places = (*(f"{site}/" for site in sites(lock)), f"{lock.target.scripts}/")
+    own = {lock_path(lock.name), START_GATE}
 
     def want(path: str) -> Want:
-        kept = Want.CONTENT if path.endswith((f"/{RECORD}", f"/{METADATA}")) else Want.NOTHING
+        read = path in own or path.endswith((f"/{RECORD}", f"/{METADATA}"))
+        kept = Want.CONTENT if read else Want.NOTHING
         hashed = path in brought.files or (brought.without and path.startswith(places))
         return kept | (Want.HASH if hashed else Want.NOTHING)
 
@@ -93,9 +97,10 @@ class Inside:
         _, node = self.node(path)
         if node is None or node.kind != "file":
             return None
-        if node.origin not in self.files.contents:
+        if not self.files.holds(node):
             self.files.fetch({node.origin: Want.CONTENT})
-        return self.files.contents[node.origin].data.decode(errors="replace")
+        content = self.files.contents.get(node.origin)
+        return content.data.decode(errors="replace") if content else ""
 
     def distributions(self) -> Present:
         """Return what lies in the directories of the lock."""

@@ -83,6 +83,11 @@ class Unpacked:
             node = node.children.get(part)
         return node
 
+    def holds(self, node: Node) -> bool:
+        """Return whether the content of a file was kept, as far as any is."""
+        content = self.contents.get(node.origin)
+        return content is not None and len(content.data) >= min(node.size, LARGEST)
+
     def covered(self, node: Node) -> str:
         """Return the digest of a layer that is missing and may have replaced ``node``, if any."""
         return next((d for number, d in self.missing.items() if number > node.layer), "")
@@ -106,7 +111,10 @@ class Unpacked:
         with damage(f"{self.source.name}: {member.path}"):
             content = _content(member.file, limit, whole=Want.HASH in want)
         self.kept += len(content.data)
-        self.contents[number, member.ordinal] = content
+        before = self.contents.get((number, member.ordinal), Content())
+        self.contents[number, member.ordinal] = Content(
+            data=content.data or before.data, sha256=content.sha256 or before.sha256
+        )
 
 
 def _content(file: IO[bytes], limit: int, *, whole: bool) -> Content:

@@ -76,13 +76,12 @@ class LayerTree:
     def open(self, path: str) -> BinaryIO:
         """Open what was kept of a file; what was not is remembered, to be read again."""
         node = self._node(path)
-        content = self.files.contents.get(node.origin)
-        if content is None or len(content.data) < min(node.size, LARGEST):
+        if not self.files.holds(node):
             if self.wanted.get(node.origin):
                 raise Unanswered("more than is kept of one image")
             self.wanted[node.origin] = Want.CONTENT
             raise Unanswered("not kept")
-        return _Kept(content.data, node.size)
+        return _Kept(self.files.contents[node.origin].data, node.size)
 
     def _whole(self) -> None:
         if self.files.missing:
