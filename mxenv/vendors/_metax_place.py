@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from mxenv.facts import Absent, Unreadable
-from mxenv.question import Answers, Env, Found, Glob, Part, Stat
+from mxenv.question import Answers, Env, File, Found, Glob, Part, Stat
 
 PCI_VENDOR = "9999"
 
@@ -19,10 +19,13 @@ MODULE = Stat("/sys/module/metax")
 DOCKER = Stat("/.dockerenv")
 PODMAN = Stat("/run/.containerenv")
 KUBERNETES = Env("KUBERNETES_SERVICE_HOST")
+MOUNTS = File("/proc/self/mountinfo")
 
-QUESTIONS = (VENDORS, DEVICES, CLASSES, DRM, SYSFS, MODULE, DOCKER, PODMAN, KUBERNETES)
+QUESTIONS = (VENDORS, DEVICES, CLASSES, DRM, SYSFS, MODULE, DOCKER, PODMAN, KUBERNETES, MOUNTS)
 
 _ID = re.compile(r"(?:0x)?([0-9a-f]{4})", re.ASCII)
+_LAYERS = re.compile(r"^\d+ \d+ \S+ \S+ / .* - (?:fuse\.?fuse-|fuse\.)?overlay", re.MULTILINE)
+"""The mount at ``/`` of nearly every container: layers upon layers."""
 _DISPLAY = "0x03"
 """PCI class of display controllers; a vendor's bridges and sound devices are no cards."""
 
@@ -55,10 +58,15 @@ def place(answers: Answers) -> Place:
 
 
 def _container(answers: Answers) -> bool | None:
-    signs = tuple(_there(answers, question) for question in (DOCKER, PODMAN, KUBERNETES))
-    if any(signs):
-        return True
-    return None if None in signs else False
+    signs = [_there(answers, question) for question in (DOCKER, PODMAN, KUBERNETES)]
+    match answers[MOUNTS]:
+        case Found(text) if _LAYERS.search(text):
+            return True
+        case Found():
+            # A file system of its own below ``/``: then only a sign says otherwise.
+            return any(signs)
+        case _:
+            return True if any(signs) else None if None in signs else False
 
 
 def _there(answers: Answers, question: Stat | Env) -> bool | None:

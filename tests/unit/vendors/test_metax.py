@@ -100,6 +100,7 @@ BROKEN: dict[Question, Given] = {
     **dict.fromkeys((TABLE, JSON, VERSIONS, LIST), Completed(1, "", "mxSmlInit: failure\n")),
 }
 """Two cards, no module, and a tool that fails."""
+OTHER = ("metax.device.state", "@0000:38:00.0")
 UNMAPPED: dict[Question, Given] = {
     **CARD,
     **pci(("0000:37:00.0", "0x4001"), ("0000:38:00.0", "0x4001")),
@@ -265,6 +266,17 @@ class TestAContainer:
         }
         spoken = {f.key for f in facts(inside) if f.instance.startswith("@0000:38:00.0")}
         assert spoken == {"metax.device.state"}
+
+    def test_layers_below_the_root_are_a_sign_too(self) -> None:
+        layers = "614 520 0:87 / / rw,relatime master:3 - overlay overlay rw,lowerdir=/a:/b\n"
+        told = readings({**UNMAPPED, place.MOUNTS: Found(layers)}, *OTHER)
+        assert told == {"mx-smi -L": Observed("not mapped")}
+
+    def test_a_disk_below_the_root_is_a_hosts(self) -> None:
+        disk = "29 1 259:2 / / rw,relatime shared:1 - ext4 /dev/nvme0n1p2 rw\n"
+        given = {**UNMAPPED, place.MOUNTS: Found(disk), place.DOCKER: Unreadable("not recorded")}
+        (reading,) = readings(given, *OTHER).values()
+        assert reading == Observed("not available: MetaX Sysfs File Unaccessible")
 
     def test_the_count_is_what_the_container_has(self) -> None:
         inside: dict[Question, Given] = {**UNMAPPED, place.DOCKER: Found(Status("file"))}
