@@ -113,7 +113,9 @@ def _target(target: Target) -> dict[str, object]:
 
 
 def _file(file: AddedFile, sha256: str) -> dict[str, object]:
-    return {"source": file.source, "target": file.target, "mode": file.mode, "sha256": sha256}
+    # In octal, as everybody reads permissions.
+    mode = tomlkit.value(f"0o{file.mode:o}")
+    return {"source": file.source, "target": file.target, "mode": mode, "sha256": sha256}
 
 
 def _waiver(waiver: Waiver) -> dict[str, object]:

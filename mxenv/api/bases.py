@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from mxenv import judgement
 from mxenv.api import nodes
 from mxenv.errors import Incompatible
 from mxenv.facts import Absent, Fact, Observed, Snapshot, Unreadable, View, observed
@@ -166,6 +165,8 @@ def _environment(image: Image, snapshot: Snapshot) -> str:
                 hint=f"it has: {', '.join(found) or 'none that could be read'}",
             )
         return image.environment
+    from mxenv import judgement  # noqa: PLC0415 - imported late: not every image needs a judge
+
     chosen = judgement.select_env(snapshot, None)
     if not chosen or chosen not in found:
         names = ", ".join(found) or "none was read"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from mxenv import _plugins, judgement, staleness
+from mxenv import _plugins, staleness
 from mxenv import image as images
 from mxenv import lock as locks
 from mxenv._files import write_atomically
@@ -206,6 +206,8 @@ def _lock(image: Image, hashes: Mapping[str, str], ground: Ground, resolution: R
 
 
 def _judge(lock: Lock, matrix: Matrix, now: datetime, today: date) -> Verdict:
+    from mxenv import judgement  # noqa: PLC0415 - imported late: not every image needs a judge
+
     snapshot = snapshot_of(lock, taken_at=now)
     env = lock.target.prefix
     return judgement.judge(snapshot, matrix, env=env, waivers=lock.waivers, today=today)

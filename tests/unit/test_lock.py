@@ -106,6 +106,7 @@ def test_every_fact_has_a_line_of_its_own() -> None:
     assert '    "mcoplib ==0.4.2",' in lines
     assert 'path = "wheelhouse/click-8.1.7-py3-none-any.whl"' in lines
     assert f'sha256 = "{"a" * 64}"' in lines
+    assert "mode = 0o755" in lines
 
 
 def test_nothing_empty_is_written() -> None:
@@ -185,7 +186,7 @@ def test_what_is_wrong_is_refused_and_its_place_is_named(
         ('vllm-metax = "0.17.0"', 'vllm-metax = ""', r"provided\.vllm-metax", "empty"),
         ('outcome = "compatible"', 'outcome = "ok"', r"relied\.outcome", "is not known"),
         ('    "sha256:0', '    "sha256:', r"image\.layers\[0\]", "is no digest"),
-        ("mode = 493", "mode = 4093", r"files\[0\]\.mode", "more than permission bits"),
+        ("mode = 0o755", "mode = 0o4755", r"files\[0\]\.mode", "more than permission bits"),
         ("c" * 64, "c", r"files\[0\]\.sha256", "hexadecimal"),
     ],
 )
