@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, BinaryIO
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urljoin
 
 import requests
 
@@ -14,7 +14,16 @@ from mxenv import __version__
 from mxenv.errors import MxenvError, RegistryError
 from mxenv.stores._credentials import Credentials, credentials
 from mxenv.stores._reference import DOCKER_HUB, hostname
-from mxenv.stores._words import last_word, nobody, pairs, printable, reason, retry_after
+from mxenv.stores._words import (
+    last_word,
+    nobody,
+    origin_of,
+    pairs,
+    printable,
+    reason,
+    retry_after,
+    scopes,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -127,7 +136,7 @@ class Client:
 
         ``scope`` names the permission that is needed, so that its token is found again.
         """
-        url = self._allowed(urljoin(f"{self.origin}/", target))
+        url = self._allowed(f"{self.origin}/", target)
         sent = {"User-Agent": f"mxenv/{__version__}", "Accept-Encoding": "identity"}
         sent.update(headers or {})
         response = self._follow(method, url, scope, sent, body)
@@ -150,19 +159,23 @@ class Client:
             if method not in {"GET", "HEAD"} or response.status_code not in _REDIRECTS:
                 return response
             response.close()
-            url = self._allowed(urljoin(url, location))
+            url = self._allowed(url, location)
         raise RegistryError(f"redirects more than {_MOST_REDIRECTS} times", context=self.host)
 
     def _with_token(self, url: str, scope: str, headers: Mapping[str, str]) -> dict[str, str]:
         """Add the token; one for another host than the registry's own does not exist."""
         token = self._tokens.get(scope)
-        if token is None or _origin(url) != _origin(self.origin):
+        if token is None or origin_of(url) != origin_of(self.origin):
             return dict(headers)
         return {**headers, "Authorization": token}
 
-    def _allowed(self, url: str) -> str:
-        """Return ``url``, unless going there gives up the encryption that there was."""
-        scheme, host, port = _origin(url)
+    def _allowed(self, start: str, target: str) -> str:
+        """Return where ``target`` leads, unless that gives up the encryption that there was."""
+        try:
+            url = urljoin(start, target)
+        except ValueError:
+            url = target
+        scheme, host, port = origin_of(url)
         if scheme == "https":
             return url
         if scheme == "http" and host and self.origin.startswith("http:"):
@@ -236,7 +249,7 @@ class Client:
 
     def _token(self, asked: Mapping[str, str], known: Credentials | None) -> str:
         """Return a token from the server that the challenge names."""
-        realm = self._allowed(asked.get("realm", ""))
+        realm = self._allowed("", asked.get("realm", ""))
         query = {name: asked[name] for name in ("service", "scope") if asked.get(name)}
         headers = {"User-Agent": f"mxenv/{__version__}", "Accept": "application/json"}
         if known and known.user:
@@ -249,7 +262,7 @@ class Client:
             response = self._session.request(
                 "POST" if form else "GET",
                 realm,
-                params=None if form else _scopes(query),
+                params=None if form else scopes(query),
                 data=form,
                 headers=headers,
                 auth=_NoAuthentication(),
@@ -280,21 +293,3 @@ class Client:
         word = last_word(response)
         response.close()
         return RegistryError(f"{what}: {word}", context=self.host, hint=hint)
-
-
-def _origin(url: str) -> tuple[str, str | None, int | None]:
-    try:
-        parts = urlsplit(url)
-        port = parts.port or {"http": 80, "https": 443}.get(parts.scheme)
-    except ValueError:
-        return "", None, None  # no address at all, and so no origin that is known
-    return parts.scheme, parts.hostname, port
-
-
-def _scopes(query: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Give each scope a parameter of its own, as token servers expect."""
-    return [
-        (name, one)
-        for name, value in query.items()
-        for one in (value.split() if name == "scope" else [value])
-    ]

@@ -1,4 +1,4 @@
-"""What a registry says beside its answers: challenges, refusals, how long to wait."""
+"""What is read out of a registry's words: challenges, refusals, places, how long to wait."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ import re
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import urllib3
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import requests
 
 _PAIR = re.compile(r'(\w+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,]+))')
@@ -80,3 +83,22 @@ def last_word(response: requests.Response) -> str:
     except (ValueError, KeyError, IndexError, TypeError, AttributeError):
         text = ""
     return printable(f"{word}, {text}" if text else word)
+
+
+def origin_of(url: str) -> tuple[str, str | None, int | None]:
+    """Return scheme, host and port, by which two addresses are of one server."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+    except ValueError:
+        return "", None, None  # no address at all, and so no origin that is known
+    return parts.scheme, parts.hostname, port
+
+
+def scopes(query: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Give each scope a parameter of its own, as token servers expect."""
+    return [
+        (name, one)
+        for name, value in query.items()
+        for one in (value.split() if name == "scope" else [value])
+    ]
