@@ -91,8 +91,11 @@ def _in_modules(answers: Answers) -> Reading:
             if line and line[1] != "Live":
                 return Unreadable(f"it is on its way: {line[1]}", passing=True)
             return Observed("loaded") if line else Absent()
+        case Absent() if isinstance(answers[KERNEL], Found):
+            # A kernel that can load no modules has no list of them.
+            return Absent()
         case Absent():
-            return Unreadable("the kernel lists no modules")
+            return Unreadable("/proc is not to be seen")
         case Unreadable() as unreadable:
             return unreadable
 

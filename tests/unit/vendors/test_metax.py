@@ -414,6 +414,13 @@ def test_a_module_on_its_way_is_a_passing_reason() -> None:
     )
 
 
+def test_a_kernel_without_modules_has_loaded_none() -> None:
+    given: dict[Question, Given] = {**PLAIN, driver.MODULES: Absent()}
+    assert isinstance(readings(given, "metax.module.loaded")["/proc/modules"], Unreadable)
+    given[driver.KERNEL] = Found("6.1.0\n")
+    assert readings(given, "metax.module.loaded")["/proc/modules"] == Absent()
+
+
 def test_parameters_are_facts_of_their_own() -> None:
     root = "/sys/module/metax/parameters"
     matches = ((f"{root}/mxme_size", Found("64\n")), (f"{root}/secret", Unreadable("refused")))
