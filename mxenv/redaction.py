@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from string import ascii_lowercase, ascii_uppercase
 from typing import TYPE_CHECKING, assert_never
 
 from mxenv.facts import Absent, Unreadable
@@ -22,6 +23,8 @@ from mxenv.question import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from mxenv.question import Answer, Given, Matches, Question
 
 MASK = "***"
@@ -37,28 +40,53 @@ CONTROL = re.compile(
 )
 URL_USER = re.compile(r"(?<=://)[^/\s]*@")
 HOME = re.compile(r"(?<=/home/)[^/\s:;,\"'*?\[\]()<>|]+")
-UUID = re.compile(r"(?i)\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
-SERIAL = re.compile(
-    r"(?i)(\bserial(?:[ _-]?(?:number|no))?[\"']?[ \t]*[:=][ \t]*[\"']?)[^\s\"',}]+"
+BEARER = "Bearer "
+UUID_END = re.compile(r"-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}\b")
+UUID = re.compile(r"\b[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}\b")
+TOKENS = {
+    # The prefix comes first, since that is what is fast to look for.
+    prefix: re.compile(rf"{prefix}(?<![\w-]{prefix}){rest}")
+    for prefix, rest in (
+        *((f"gh{kind}_", r"\w{20,}") for kind in "pousr"),
+        ("github_pat_", r"\w{20,}"),
+        ("glpat-", r"[\w-]{20,}"),
+        ("hf_", r"\w{20,}"),
+        ("sk-", r"[\w-]{20,}"),
+        ("AKIA", r"[0-9A-Z]{16}\b"),
+        ("xox", r"[abprs]-[\w-]{10,}"),
+        ("eyJ", r"[\w-]{10,}\.[\w-]{10,}\.[\w-]*"),
+        (BEARER, r"[\w.~+/=-]{8,}"),
+    )
+}
+"""Tokens whose own form gives them away wherever they stand, by what is in every one."""
+WORDS = (
+    "token",
+    "secret",
+    "password",
+    "passwd",
+    "credential",
+    "apikey",
+    "api_key",
+    "api-key",
+    "accesskey",
+    "access_key",
+    "serial",
+    "serial number",
+    "serial_number",
+    "serialnumber",
+    "serial no",
 )
-SECRET = re.compile(
-    r"(?i)((?:token|secret|passw(?:or)?d|api_?key|access_?key|credential)s?"
-    r"[\"']?[ \t]*[:=][ \t]*[\"']?)[^\s\"',;]+"
-)
-KNOWN = re.compile(
-    r"\b(?:gh[pousr]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{20,}|hf_\w{20,}|sk-[\w-]{20,}"
-    r"|AKIA[0-9A-Z]{16}|xox[abprs]-[\w-]{10,}|eyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]*)"
-    r"|(?i:(?<=bearer )[\w.~+/=-]{8,})"
-)
-"""Tokens whose own form gives them away, wherever they stand."""
-SECRETS_MAY_FOLLOW = ("token", "secret", "passw", "key", "credential")
+"""What a value must not be kept of; `SERIAL` as a word of its own only."""
+SERIAL = "serial"
+VALUE = re.compile(r"s?[\"']?[ \t]*[:=][ \t]*[\"']?([^\s\"',;}]+)")
+LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
 
 
 def clean(text: str) -> str:
     """Return ``text`` fit to be kept: no terminal escapes, credentials, home names or serials.
 
-    Cleaning what is clean changes nothing. The cheap tests come first, since nearly all of the
-    thousands of texts of a node hold nothing to mask.
+    Cleaning what is clean changes nothing. Cheap tests come first: a node says megabytes, and
+    nearly nothing in them has to be masked.
     """
     if not text.isascii():
         text = text.encode(errors="surrogateescape").decode(errors="replace")
@@ -67,12 +95,34 @@ def clean(text: str) -> str:
         text = URL_USER.sub(f"{MASK}@", text)
     if "/home/" in text:
         text = HOME.sub("user", text)
-    lower = text.lower()
-    if any(word in lower for word in SECRETS_MAY_FOLLOW):
-        text = SECRET.sub(rf"\g<1>{MASK}", text)
-    if "serial" in lower:
-        text = SERIAL.sub(rf"\g<1>{MASK}", text)
-    return KNOWN.sub(MASK, UUID.sub(NO_UUID, text))
+    for prefix, form in TOKENS.items():
+        if prefix in text:
+            text = form.sub(MASK if prefix != BEARER else f"{prefix}{MASK}", text)
+    if UUID_END.search(text):
+        text = UUID.sub(NO_UUID, text)
+    return _without_values(text)
+
+
+def _without_values(text: str) -> str:
+    """Return ``text`` with the value masked after every word of `WORDS`."""
+    # As long as ``text``, which `str.lower` is not beyond ASCII.
+    lower = text.lower() if text.isascii() else text.translate(LOWER)
+    spans = sorted(span for word in WORDS if word in lower for span in _values(text, lower, word))
+    pieces, end = [], 0
+    for start, stop in spans:
+        if start >= end:
+            pieces += [text[end:start], MASK]
+            end = stop
+    return "".join([*pieces, text[end:]])
+
+
+def _values(text: str, lower: str, word: str) -> Iterator[tuple[int, int]]:
+    at = lower.find(word)
+    while at >= 0:
+        match = VALUE.match(text, at + len(word))
+        if match and not (word.startswith(SERIAL) and at and lower[at - 1].isalnum()):
+            yield match.span(1)
+        at = lower.find(word, at + 1)
 
 
 def clean_answers(answers: Answers) -> Answers:
