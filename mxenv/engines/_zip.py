@@ -84,10 +84,11 @@ class Archive:
 
     def _start(self, info: zipfile.ZipInfo) -> int:
         """Return where the packed bytes begin, by the member's own header, which must agree."""
-        self._file.seek(info.header_offset)
+        # A damaged directory can point before the beginning.
+        self._file.seek(max(info.header_offset, 0))
         head = self._file.read(LOCAL.size)
-        if len(head) < LOCAL.size:
-            raise self._refusal(info.filename, "lies beyond the end of the file")
+        if info.header_offset < 0 or len(head) < LOCAL.size:
+            raise self._refusal(info.filename, "lies outside the file")
         signature: bytes
         flags: int
         name_length: int
