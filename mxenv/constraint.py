@@ -53,7 +53,9 @@ class Check:
 
     outcome: Outcome
     subject: str
-    """The label of what was looked at."""
+    """What was looked at."""
+    about: frozenset[str] = frozenset()
+    """The subjects of everything that was looked at."""
     found: str
     expected: str
 
@@ -85,9 +87,9 @@ class Constraint:
             outcome = self._judge(seen.reading)
             if outcome is not None:
                 checked = True
-                yield self._check(seen.label, outcome, seen.found)
+                yield self._check(seen.subject, outcome, seen.found)
         if not checked:
-            missing = f"no {self.selector.key.name} has a {self.selector.accessor.value} part"
+            missing = f"no version there has a {self.selector.accessor} part"
             yield self._check(str(self.selector), Outcome.UNKNOWN, missing)
 
     def _judge(self, reading: Reading) -> Outcome | None:
@@ -103,7 +105,13 @@ class Constraint:
                 assert_never(reading)
 
     def _check(self, subject: str, outcome: Outcome, found: str) -> Check:
-        return Check(outcome=outcome, subject=subject, found=found, expected=str(self))
+        return Check(
+            outcome=outcome,
+            subject=subject,
+            about=frozenset({subject}),
+            found=found,
+            expected=str(self),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,7 +129,7 @@ class Agreement:
         """Yield one check a pair; where there is nothing on the left, there is none."""
         rights = self.right.seen(snapshot)
         for left in self.left.seen(snapshot):
-            if self.left.name_of(left) in self.but:
+            if left.name in self.but:
                 continue
             match left.reading:
                 case Absent():
@@ -150,7 +158,8 @@ class Agreement:
         wanted = version.family(other, self.fields) or "unknown"
         return Check(
             outcome=outcome,
-            subject=left.label,
+            subject=left.subject,
+            about=frozenset({left.subject, right.subject}),
             found=f"{left.found}; {right.found}",
             expected=f"the first {self.fields} fields of {self.right}, which are {wanted}",
         )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from mxenv import version
 from mxenv.errors import UsageError
 from mxenv.facts import Observed
+from mxenv.selector import PACKAGE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 
 FRAMEWORKS = ("torch", "paddlepaddle", "paddlepaddle-gpu", "paddle-metax-gpu", "tensorflow")
 """Distributions that a stack is built around; an environment with one is meant to compute."""
-_PACKAGE = "python.package"
 _PREFIX = "python."
 VENDOR = "metax"
 
@@ -77,7 +77,7 @@ def _belongs(fact: Fact, env: str) -> bool:
 
 
 def _packages(snapshot: Snapshot) -> Iterator[tuple[str, str, str]]:
-    for fact in snapshot.of(_PACKAGE):
+    for fact in snapshot.of(PACKAGE):
         if isinstance(fact.reading, Observed):
             env, _, name = fact.instance.rpartition("/")
             yield env, name, str(fact.reading.value)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, assert_never
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 PATTERN = r"[a-z0-9_.]+(?:\[[^\]]+\])?(?:\.\w+)?"
 """The shape of a selector, for whoever looks for one in a longer text."""
 SHAPE = "a constraint reads 'KEY[INSTANCE].ACCESSOR OPERATOR VALUE', as 'metax.sdk == 3.5.3.*'"
+PACKAGE = "python.package"
+"""The key of distributions, which people know by their names alone."""
 _SELECTOR = re.compile(r"([a-z0-9_.]+)(?:\[([^\]]+)\])?(?:\.(\w+))?")
 
 
@@ -50,8 +52,16 @@ class Seen:
     """What is known of one instance: its best reading, and the fact that brought it."""
 
     label: str
+    name: str = ""
+    """The last part of the instance: the distribution, the device."""
     reading: Reading
     fact: Fact | None = None
+    """The fact that brought the reading, if one did."""
+
+    @property
+    def subject(self) -> str:
+        """Return what people call it: a distribution by its name, anything else by its label."""
+        return self.name if self.label.startswith(f"{PACKAGE}[") else self.label
 
     @property
     def found(self) -> str:
@@ -101,10 +111,6 @@ class Selector:
         instance = "" if self.instance == "*" and not self.key.instance else f"[{self.instance}]"
         return f"{self.key.name}{instance}{'.' if self.accessor else ''}{self.accessor}"
 
-    def name_of(self, seen: Seen) -> str:
-        """Return the last part of an instance: the distribution, the device."""
-        return self._parts(seen.fact.instance)[-1] if seen.fact else ""
-
     def seen(self, snapshot: Snapshot) -> tuple[Seen, ...]:
         """Return what is known of every instance that is meant, at least one.
 
@@ -115,14 +121,23 @@ class Selector:
         instances = dict.fromkeys(f.instance for f in facts if f.instance or not self.key.instance)
         meant = [i for i in instances if self.instance in ("*", self._parts(i)[-1])]
         if meant:
-            return tuple(_best(snapshot, self.key.name, instance) for instance in meant)
+            return tuple(self._best(snapshot, instance) for instance in meant)
         blind = [f for f in facts if isinstance(f.reading, Unreadable)]
         unread = [fact for fact in blind if not self._one_of_a_list(fact, facts)]
+        reading: Reading = Unreadable("not asked")
+        fact = None
         if unread:
-            return (Seen(label=str(self), reading=unread[0].reading, fact=unread[0]),)
-        if facts:
-            return (Seen(label=str(self), reading=Absent(), fact=facts[0]),)
-        return (Seen(label=str(self), reading=Unreadable("not asked")),)
+            reading, fact = unread[0].reading, unread[0]
+        elif facts:
+            reading, fact = Absent(), next((f for f in facts if not f.instance), None)
+        whole = replace(self, accessor=Accessor.WHOLE)
+        return (Seen(label=str(whole), name=self.instance, reading=reading, fact=fact),)
+
+    def _best(self, snapshot: Snapshot, instance: str) -> Seen:
+        key, name = self.key.name, self._parts(instance)[-1]
+        reading = snapshot.reading(key, instance)
+        fact = next(f for f in snapshot.of(key) if f.instance == instance and f.reading == reading)
+        return Seen(label=fact.label, name=name, reading=reading, fact=fact)
 
     def _parts(self, instance: str) -> tuple[str, ...]:
         return self.key.parts(instance) or ("",)
@@ -133,12 +148,6 @@ class Selector:
         return bool(fact.instance) and any(
             isinstance(f.reading, Observed) and self._parts(f.instance)[:-1] == group for f in facts
         )
-
-
-def _best(snapshot: Snapshot, key: str, instance: str) -> Seen:
-    reading = snapshot.reading(key, instance)
-    fact = next(f for f in snapshot.of(key) if f.instance == instance and f.reading == reading)
-    return Seen(label=fact.label, reading=reading, fact=fact)
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

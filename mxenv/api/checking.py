@@ -1,0 +1,63 @@
+"""Check what was learned about a node against the matrix."""
+
+from __future__ import annotations
+
+import tomllib
+from importlib import resources
+from typing import TYPE_CHECKING
+
+from mxenv import judgement, matrix_reader
+from mxenv.api import nodes
+from mxenv.errors import MatrixError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import date
+    from pathlib import Path
+
+    from mxenv.facts import Snapshot
+    from mxenv.matrix import Matrix
+    from mxenv.verdict import Verdict
+
+LARGEST = 16 << 20
+"""Bytes in a matrix; the shipped one has a hundredth of it."""
+
+
+def load_matrix(extra: Sequence[Path] = ()) -> Matrix:
+    """Return the shipped matrix, with the files of ``extra`` laid over it in their order."""
+    folder = resources.files("mxenv") / "matrices"
+    shipped = sorted((f for f in folder.iterdir() if f.name.endswith(".toml")), key=_name)
+    documents = [(file.name, _document(file.read_bytes(), file.name)) for file in shipped]
+    documents += ((str(path), _document(_read(path), str(path))) for path in extra)
+    return matrix_reader.parse(documents, nodes.keys())
+
+
+def _name(file: resources.abc.Traversable) -> str:
+    return file.name
+
+
+def _read(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            content = file.read(LARGEST + 1)
+    except OSError as error:
+        raise MatrixError(error.strerror or str(error), context=str(path)) from None
+    if len(content) > LARGEST:
+        raise MatrixError(f"larger than {LARGEST >> 20} MiB", context=str(path))
+    return content
+
+
+def _document(content: bytes, context: str) -> dict[str, object]:
+    try:
+        return tomllib.loads(content.decode("utf-8"))
+    except UnicodeDecodeError:
+        raise MatrixError("not UTF-8", context=context) from None
+    except tomllib.TOMLDecodeError as error:
+        raise MatrixError(f"not TOML: {error}", context=context) from None
+    except RecursionError:
+        raise MatrixError("not TOML: nested too deeply", context=context) from None
+
+
+def check(snapshot: Snapshot, matrix: Matrix, *, env: str | None = None, today: date) -> Verdict:
+    """Return what ``matrix`` says of ``snapshot``, in the environment ``env`` if it is named."""
+    return judgement.judge(snapshot, matrix, env=env, today=today)

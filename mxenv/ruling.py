@@ -1,0 +1,143 @@
+"""What the rules and the known breakages of a matrix say of a stack."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from mxenv.facts import View
+from mxenv.stack import listed
+from mxenv.verdict import Finding, Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from mxenv.constraint import Agreement, Check, Constraint
+    from mxenv.matrix import Broken, Matrix, Rule, Tested
+    from mxenv.selector import Selector
+    from mxenv.stack import Stack
+
+_OF_THE_PLACE = ("container.", "env", "kernel.", "metax.device.", "metax.module.", "metax.node")
+"""Keys of the place where an image will run; what is asked of them is asked of the host."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ruled:
+    """What came of one rule that could apply."""
+
+    rule: Rule
+    checks: tuple[Check, ...]
+    """What it required, as it was found; the guards of an undecided rule as well."""
+    outcome: Outcome
+    tested: Tested | None = None
+    """The row that has exactly these versions working, though the rule is broken."""
+
+
+def rule(found: Stack, matrix: Matrix, tested: Sequence[Tested]) -> Iterator[Ruled]:
+    """Yield what came of every rule that is not excluded by what was read.
+
+    A rule is an implication: one whose requirement holds is kept, whether it applies or not; one
+    that may apply and may be broken is undecided.
+    """
+    for row in matrix.rules:
+        if found.image and any(map(_of_the_place, _selectors(row))):
+            continue
+        applies, guards = _guard(row.when, found)
+        if applies is Outcome.INCOMPATIBLE:
+            continue
+        asked: tuple[Constraint | Agreement, ...] = (*row.requires, *row.agree)
+        checks = tuple(chain.from_iterable(one.check(found.snapshot) for one in asked))
+        if not checks:
+            continue
+        worst = min(check.outcome for check in checks)
+        if worst is Outcome.COMPATIBLE or applies is Outcome.COMPATIBLE:
+            shown = tuple(check for check in checks if check.outcome is worst)
+            exact = _exact(shown, guards, tested) if worst is Outcome.INCOMPATIBLE else None
+            yield Ruled(rule=row, checks=shown, outcome=worst, tested=exact)
+        else:
+            unread = tuple(guard for guard in guards if guard.outcome is Outcome.UNKNOWN)
+            yield Ruled(rule=row, checks=unread, outcome=Outcome.UNKNOWN)
+
+
+def _exact(
+    checks: Sequence[Check], guards: Sequence[Check], tested: Sequence[Tested]
+) -> Tested | None:
+    """Return the tested row that has everything the rule looked at, if one has."""
+    about = frozenset[str]().union(*(check.about for check in (*checks, *guards)))
+    for row in tested:
+        if about <= {"metax.kmd", "metax.sdk", *dict(row.packages)}:
+            return row
+    return None
+
+
+def _guard(when: Sequence[Constraint], found: Stack) -> tuple[Outcome, tuple[Check, ...]]:
+    """Return whether all guards are met, each by some instance, and what was looked at."""
+    outcome = Outcome.COMPATIBLE
+    looked: list[Check] = []
+    for constraint in when:
+        checks = tuple(constraint.check(found.snapshot))
+        met = max(check.outcome for check in checks)
+        looked += (check for check in checks if check.outcome is met)
+        outcome = min(outcome, met)
+    return outcome, tuple(looked)
+
+
+def _of_the_place(selector: Selector) -> bool:
+    return selector.key.view is View.HOST or selector.key.name.startswith(_OF_THE_PLACE)
+
+
+def _selectors(row: Rule) -> Iterator[Selector]:
+    yield from (constraint.selector for constraint in (*row.when, *row.requires))
+    for relation in row.agree:
+        yield relation.left
+        yield relation.right
+
+
+def finding(ruled: Ruled) -> Finding:
+    """Return what a person is told of a rule."""
+    row, outcome = ruled.rule, ruled.outcome
+    code = {Outcome.COMPATIBLE: "MX113", Outcome.UNKNOWN: "MX112"}.get(outcome, "MX111")
+    evidence = row.evidence
+    found = listed([check.found for check in ruled.checks], "; ")
+    if outcome is Outcome.INCOMPATIBLE:
+        outcome = row.severity
+    if ruled.tested is not None:
+        code, outcome = "MX118", Outcome.COMPATIBLE
+        evidence = (*ruled.tested.evidence, *evidence)
+        found = f"{found}; seen working all the same: {ruled.tested.row}"
+    return Finding(
+        code=code,
+        outcome=outcome,
+        subject=listed(list(dict.fromkeys(check.subject for check in ruled.checks))),
+        found=found,
+        expected=row.text,
+        because=evidence,
+        remedy="" if outcome is Outcome.COMPATIBLE else row.remedy,
+        row=row.row,
+    )
+
+
+def known_broken(found: Stack, matrix: Matrix) -> Iterator[Finding]:
+    """Yield the known breakages that the node is in, or may be in."""
+    for row in matrix.broken:
+        if found.image and any(_of_the_place(constraint.selector) for constraint in row.when):
+            continue
+        outcome, guards = _guard(row.when, found)
+        if outcome is not Outcome.INCOMPATIBLE:
+            yield _breakage(row, outcome, guards)
+
+
+def _breakage(row: Broken, met: Outcome, guards: Sequence[Check]) -> Finding:
+    certain = met is Outcome.COMPATIBLE
+    shown = [guard for guard in guards if certain or guard.outcome is Outcome.UNKNOWN]
+    return Finding(
+        code="MX114" if certain else "MX115",
+        outcome=Outcome.INCOMPATIBLE if certain else Outcome.UNKNOWN,
+        subject=listed(list(dict.fromkeys(guard.subject for guard in shown))),
+        found=listed([guard.found for guard in shown], "; "),
+        expected=f"not this: {row.text}",
+        because=row.evidence,
+        remedy=row.remedy,
+        row=row.row,
+    )
