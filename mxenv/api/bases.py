@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from mxenv.api import nodes
+from mxenv.environment import select_env
 from mxenv.errors import Incompatible
 from mxenv.facts import Absent, Fact, Observed, Snapshot, Unreadable, View, observed
 from mxenv.fingerprint import fingerprint
@@ -19,13 +20,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from mxenv.image import Image
-    from mxenv.stores import Source
 
 KEPT = (
-    *("os.id", "os.version", "libc.version"),
+    *("os.id", "os.version", "libc.version", "python.version"),
     *("metax.sdk", "metax.compiler", "metax.mccl", "metax.smi"),
 )
-"""The facts of a base that stand in the lock."""
+"""The facts of a base that stand in the lock; of Python, those of the one that is used."""
 SCRATCH_PREFIX = "/opt/mxenv"
 SCRATCH_INTERPRETER = "/usr/bin/python3"
 
@@ -50,19 +50,18 @@ def stand(image: Image, *, snapshot: Path | None, root: Path, now: datetime) -> 
     """Return what ``image`` stands on; ``snapshot`` spares looking inside the base."""
     if image.base == SCRATCH:
         return _scratch(image, now)
-    digest = _digest(image, root, trusted=snapshot is not None)
-    inside = (
-        nodes.read_snapshot(snapshot)
-        if snapshot
-        else nodes.probe(_address(image.base, root, digest), now=now)
-    )
+    digest = pinned(image.base) if snapshot is not None else ""
+    if digest and snapshot is not None:
+        return _ground(image, digest, _of_image(nodes.read_snapshot(snapshot)))
+    address, digest = _locate(image, root)
+    inside = nodes.read_snapshot(snapshot) if snapshot else nodes.probe(address, now=now)
     return _ground(image, digest, _of_image(inside))
 
 
 def _scratch(image: Image, now: datetime) -> Ground:
     target = _target(image.platform, image.python, SCRATCH_PREFIX, SCRATCH_INTERPRETER)
     version = Fact(
-        key="python.version",
+        key="python.series",
         instance=SCRATCH_PREFIX,
         reading=Observed(image.python),
         source="image.toml",
@@ -76,36 +75,18 @@ def _scratch(image: Image, now: datetime) -> Ground:
     )
 
 
-def _digest(image: Image, root: Path, *, trusted: bool) -> str:
-    """Return the digest of the base's manifest for the platform."""
-    if trusted and (digest := pinned(image.base)):
-        return digest
-    descriptor, _ = _source(image.base, root).manifest(image.platform)
-    return descriptor.digest
-
-
-def _source(reference: str, root: Path) -> Source:
-    if reference.startswith(LAYOUT):
+def _locate(image: Image, root: Path) -> tuple[str, str]:
+    """Return the address of the base, and the digest of its manifest for the platform."""
+    if image.base.startswith(LAYOUT):
         from mxenv.stores import layout  # noqa: PLC0415 - imported late: only this base needs it
 
-        return layout.open_source(_folder(reference, root))
+        source = layout.open_source(str(root / image.base.removeprefix(LAYOUT)))
+        digest = source.manifest(image.platform)[0].digest
+        return f"{LAYOUT}{source.path}@{digest}", digest
     from mxenv.stores import registry  # noqa: PLC0415 - the same
 
-    return registry.open_source(reference)
-
-
-def _address(reference: str, root: Path, digest: str) -> str:
-    if reference.startswith(LAYOUT):
-        return f"{LAYOUT}{_folder(reference, root)}"
-    return f"image:{reference if pinned(reference) == digest else _at(reference, digest)}"
-
-
-def _at(reference: str, digest: str) -> str:
-    return f"{reference.partition('@')[0]}@{digest}"
-
-
-def _folder(reference: str, root: Path) -> str:
-    return str(root / reference.removeprefix(LAYOUT))
+    digest = registry.open_source(image.base).manifest(image.platform)[0].digest
+    return f"image:{image.base.partition('@')[0]}@{digest}", digest
 
 
 def _of_image(snapshot: Snapshot) -> Snapshot:
@@ -123,41 +104,36 @@ def _of_image(snapshot: Snapshot) -> Snapshot:
 
 def _ground(image: Image, digest: str, snapshot: Snapshot) -> Ground:
     prefix = _environment(image, snapshot)
-    python = _text(snapshot, "python.version", prefix)
-    if image.python and image.python != ".".join(map(str, minor(python))):
+    series = _text(snapshot, "python.series", prefix)
+    if image.python not in {"", series}:
         raise Incompatible(
-            f"Python {image.python} is asked for, and {prefix} of the base has {python}",
+            f"Python {image.python} is asked for, and {prefix} of the base has {series}",
             hint="leave python.version out, or name another environment",
         )
     interpreter = snapshot.reading("python.interpreter", prefix)
+    path = interpreter.value if isinstance(interpreter, Observed) else f"{prefix}/bin/python3"
+    debian = _is_debian(snapshot, prefix)
     target = replace(
-        _target(
-            image.platform,
-            ".".join(map(str, minor(python))),
-            prefix,
-            str(interpreter.value)
-            if isinstance(interpreter, Observed)
-            else f"{prefix}/bin/python3",
-            debian=_is_debian(snapshot, prefix),
-        ),
+        _target(image.platform, series, prefix, str(path), debian=debian),
         libc=".".join(map(str, minor(_text(snapshot, "libc.version")))),
     )
+    version = snapshot.reading("python.version", prefix)
     provided, unclear = _distributions(snapshot, prefix)
     stack = fingerprint(snapshot, nodes.keys()).stack
     return Ground(
         base=Base(reference=image.base, digest=digest, snapshot=stack or ""),
         target=target,
-        python=python,
+        python=str(version.value) if isinstance(version, Observed) else series,
         snapshot=snapshot,
         provided=provided,
         unclear=unclear,
-        facts=tuple(_kept(snapshot)),
+        facts=tuple(_kept(snapshot, prefix)),
     )
 
 
 def _environment(image: Image, snapshot: Snapshot) -> str:
     """Return the prefix of the environment that wheels are added to."""
-    found = sorted(fact.instance for fact, _ in observed(snapshot.of("python.version")))
+    found = sorted(fact.instance for fact, _ in observed(snapshot.of("python.series")))
     if image.environment:
         if image.environment not in found:
             raise Incompatible(
@@ -165,10 +141,8 @@ def _environment(image: Image, snapshot: Snapshot) -> str:
                 hint=f"it has: {', '.join(found) or 'none that could be read'}",
             )
         return image.environment
-    from mxenv import judgement  # noqa: PLC0415 - imported late: not every image needs a judge
-
-    chosen = judgement.select_env(snapshot, None)
-    if not chosen or chosen not in found:
+    chosen = select_env(snapshot, None) or (found[0] if len(found) == 1 else "")
+    if chosen not in found:
         names = ", ".join(found) or "none was read"
         raise Incompatible(
             f"which Python of the base to use cannot be told: {names}",
@@ -248,8 +222,8 @@ def _distributions(
     return tuple(provided), tuple(unclear)
 
 
-def _kept(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
+def _kept(snapshot: Snapshot, prefix: str) -> Iterator[tuple[str, str]]:
     for key in KEPT:
-        reading = snapshot.reading(key)
+        reading = snapshot.reading(key, prefix if key.startswith("python.") else "")
         if isinstance(reading, Observed):
             yield key, str(reading.value)

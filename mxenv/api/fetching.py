@@ -57,6 +57,7 @@ class From:
 
     find_links: tuple[str, ...] = ()
     index: tuple[str, ...] = ()
+    no_index: bool = False
     offline: bool = False
     resolver: str = "uv"
     seconds: float = 600.0
@@ -83,6 +84,7 @@ def fetch(
         indexes = Indexes(
             find_links=where.find_links,
             index=where.index,
+            no_index=where.no_index,
             offline=where.offline,
             seconds=where.seconds,
             directory=Path.cwd(),

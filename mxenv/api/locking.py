@@ -15,7 +15,7 @@ from mxenv.api import bases, project
 from mxenv.api.fetching import Fetched, fetch
 from mxenv.api.project import NO_ACCELERATOR, lock_path, read_image, read_lock
 from mxenv.errors import Incompatible
-from mxenv.facts import Fact, Observed, Snapshot, View
+from mxenv.facts import Fact, Observed, Snapshot, Unreadable, View
 from mxenv.lock import Lock, Relied
 from mxenv.provided import KEPT, unmet
 from mxenv.resolvers import Indexes, Request
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from mxenv.api.bases import Ground
+    from mxenv.facts import Reading
     from mxenv.image import Image
     from mxenv.matrix import Matrix
     from mxenv.resolvers import Resolution, Resolver
@@ -52,6 +53,7 @@ class Options:
 
     find_links: tuple[str, ...] = ()
     index: tuple[str, ...] = ()
+    no_index: bool = False
     offline: bool = False
     upgrade: bool = False
     """True: take the newest versions; else stay with those of the lock that is there."""
@@ -88,7 +90,10 @@ def lock(  # noqa: PLR0913 - what a lock depends on, each of it a choice of the 
     path = lock_path(image_toml, out)
     before = project.existing_lock(path)
     root = project.root_of(image_toml)
-    ground = bases.stand(image, snapshot=snapshot, root=root, now=now)
+    try:
+        ground = bases.stand(image, snapshot=snapshot, root=root, now=now)
+    except Incompatible as error:
+        raise Incompatible(error.message, context=str(image_toml), hint=error.hint) from None
     for index, message, hint in unmet(image.requires, ground.provided, ground.target):
         raise Incompatible(message, context=f"{image_toml}: python.requires[{index}]", hint=hint)
     stay = before.packages if before is not None and not options.upgrade else ()
@@ -102,6 +107,7 @@ def lock(  # noqa: PLR0913 - what a lock depends on, each of it a choice of the 
         indexes=Indexes(
             find_links=options.find_links,
             index=options.index,
+            no_index=options.no_index,
             offline=options.offline,
             seconds=options.seconds,
             directory=root,
@@ -133,27 +139,22 @@ def stale(image_toml: Path, lock: Path) -> tuple[str, ...]:
 def snapshot_of(lock: Lock, *, taken_at: datetime) -> Snapshot:
     """Return what an image made from ``lock`` will hold, as far as the lock says."""
     prefix = lock.target.prefix
-    facts = [
-        ("python.version", prefix, lock.target.python),
-        *((key, "", value) for key, value in lock.facts),
+    known = [
+        ("python.series", prefix, lock.target.python),
+        *((k, prefix if k.startswith("python.") else "", value) for k, value in lock.facts),
         *(("python.package", f"{prefix}/{p.name}", p.version) for p in lock.provided),
         *(("python.package", f"{prefix}/{p.name}", p.version) for p in lock.packages),
     ]
-    return Snapshot(
-        node=lock.name,
-        view=View.IMAGE,
-        taken_at=taken_at,
-        facts=tuple(
-            Fact(
-                key=key,
-                instance=instance,
-                reading=Observed(value),
-                source=f"pylock.{lock.name}.toml",
-                view=View.IMAGE,
-            )
-            for key, instance, value in facts
-        ),
-    )
+    facts = [_fact(lock, key, instance, Observed(value)) for key, instance, value in known]
+    if "python.version" not in dict(lock.facts):
+        unsaid = Unreadable("the lock names the first two fields only")
+        facts.append(_fact(lock, "python.version", prefix, unsaid))
+    return Snapshot(node=lock.name, view=View.IMAGE, taken_at=taken_at, facts=tuple(facts))
+
+
+def _fact(lock: Lock, key: str, instance: str, reading: Reading) -> Fact:
+    source = f"pylock.{lock.name}.toml"
+    return Fact(key=key, instance=instance, reading=reading, source=source, view=View.IMAGE)
 
 
 def _resolve(request: Request, ground: Ground, image_toml: Path, name: str) -> Resolution:

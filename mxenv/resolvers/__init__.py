@@ -20,6 +20,8 @@ class Indexes:
     """Folders, or pages of links."""
     index: tuple[str, ...] = ()
     """URLs of package indexes, the first one first."""
+    no_index: bool = False
+    """True: look at ``find_links`` only."""
     offline: bool = False
     seconds: float = 600.0
     """How long one resolution may take."""

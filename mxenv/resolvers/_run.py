@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from mxenv.resolvers import Indexes
 
 OUTPUT = "pylock.resolved.toml"
+BUILD = (
+    "an image is made from wheels only: build one (`pip wheel NAME`) and add its folder with "
+    "--find-links"
+)
 _CREDENTIALS = re.compile(r"(?<=://)[^/\s@]+@")
 _UNREACHABLE = ("Failed to fetch", "error sending request", "Request failed", "Failed to download")
 _MISSING = ("was not found in the package registry", "was not found in the provided package")
@@ -78,6 +82,8 @@ def _where(indexes: Indexes) -> Iterator[str]:
         yield from ("--find-links", place)
     for url in indexes.index:
         yield from ("--index", url)
+    if indexes.no_index:
+        yield "--no-index"
     if indexes.offline:
         yield "--offline"
 
@@ -91,8 +97,10 @@ def _fail(said: str) -> NoReturn:
     words = [word for word in words if not word.startswith("hint: ")] or ["uv said nothing"]
     text = " ".join(words)
     if any(mark in text for mark in _UNREACHABLE):
+        host = re.search(r"https?://([^/\s`]+)", text)
         raise IndexFailed(
-            f"the package index failed: {words[0]}: {words[-1]}",
+            f"the package index cannot be used: {words[-1]}",
+            context=host[1] if host else "",
             hint="check the network, or name another index with --index or UV_DEFAULT_INDEX",
         )
     if any(mark in text for mark in (*_OFFLINE, *_MISSING)):
@@ -101,7 +109,8 @@ def _fail(said: str) -> NoReturn:
             hint="check the name, or name an index or a folder that has it: --index, --find-links",
         )
     if words[0].startswith("No solution found"):
-        raise Incompatible(" ".join(words[1:]) or text, hint=" ".join(hints))
+        wheels = any(hint.startswith("Wheels are required") for hint in hints)
+        raise Incompatible(" ".join(words[1:]) or text, hint=BUILD if wheels else " ".join(hints))
     if "invalid value" in text or "unexpected argument" in text:
         raise UsageError(words[0])
     raise IndexFailed(f"uv failed: {words[0]}{f': {words[-1]}' if len(words) > 1 else ''}")
