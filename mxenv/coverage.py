@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, assert_never
 
-from mxenv import version
 from mxenv.facts import Absent, Observed, Unreadable
-from mxenv.matrix import Release, Tested, same_family
+from mxenv.matrix import same_family
+from mxenv.nearness import apart, card_names, nearest_pair, nearest_row, nearest_sdk, rows_with_sdk
 from mxenv.selector import PACKAGE
 from mxenv.stack import (
     KMD,
     SDK,
-    contradicted,
     exactly_tested,
+    held,
     listed,
-    matched,
     named,
     sdk_family,
     seen_working,
@@ -24,10 +23,10 @@ from mxenv.verdict import Finding, Outcome
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from mxenv.matrix import Matrix, Rule
-    from mxenv.stack import Component, Stack
+    from mxenv.matrix import Matrix, Release, Rule, Tested
+    from mxenv.nearness import Row
+    from mxenv.stack import Component, Fit, Stack
 
-Row = Release | Tested
 _GRADES = ("site", "vendor", "partner", "os-vendor", "observed", "third-party")
 """Whose word is named where several say the same."""
 
@@ -50,11 +49,12 @@ def _sdk(found: Stack, matrix: Matrix) -> Iterator[Finding]:
         yield problem
         return
     text = found.sdk.version
-    rows = [row for row in _all(matrix) if same_family(row.sdk, text)]
+    rows = [row for row in rows_with_sdk(matrix) if same_family(row.sdk, text)]
     if rows:
-        yield _covered(found.sdk, _best(rows, found), f"an SDK of the family {sdk_family(text)}")
+        best = _best(held(row, found.versions) for row in rows)
+        yield _covered(found.sdk, best, f"an SDK of the family {sdk_family(text)}")
         return
-    nearest = _nearest_sdk(text, matrix)
+    nearest = nearest_sdk(text, matrix)
     yield Finding(
         code="MX107",
         outcome=Outcome.UNKNOWN,
@@ -63,19 +63,6 @@ def _sdk(found: Stack, matrix: Matrix) -> Iterator[Finding]:
         expected=f"an SDK of a family that the matrix knows; nearest: {nearest}",
         remedy="take an SDK of a known family, or a newer matrix (--matrix FILE)",
     )
-
-
-def _all(matrix: Matrix) -> tuple[Row, ...]:
-    return (*matrix.releases, *matrix.tested)
-
-
-def _nearest_sdk(text: str, matrix: Matrix) -> str:
-    families = {sdk_family(row.sdk) for row in _all(matrix)} - {""}
-    below = [family for family in families if version.parse(family) < version.parse(text)]
-    above = families.difference(below)
-    older = f"{max(below, key=version.parse)}, older" if below else ""
-    newer = f"{min(above, key=version.parse)}, newer" if above else ""
-    return "; ".join(filter(None, (older, newer))) or "none, the matrix knows no SDK"
 
 
 def _driver(found: Stack, matrix: Matrix, kept: Sequence[Rule]) -> Iterator[Finding]:
@@ -100,7 +87,7 @@ def _driver(found: Stack, matrix: Matrix, kept: Sequence[Rule]) -> Iterator[Find
 
 def _pair(found: Stack, matrix: Matrix, kept: Sequence[Rule]) -> Finding:
     """Return whether driver and SDK were seen together, on these cards."""
-    said = f"{found.kmd.seen.found}; {found.sdk.seen.found}; cards: {_cards(found)}"
+    said = f"{found.kmd.seen.found}; {found.sdk.seen.found}; cards: {card_names(found)}"
     tested = (*exactly_tested(found, matrix), *seen_working(found, matrix))
     row: Tested | Rule | None = next(iter(tested), None) or next(iter(kept), None)
     if row is not None:
@@ -113,60 +100,17 @@ def _pair(found: Stack, matrix: Matrix, kept: Sequence[Rule]) -> Finding:
             because=row.evidence,
             row=row.row,
         )
-    nearest = _nearest_pair(found, matrix)
-    apart = f"; nearest: {_apart(nearest, found, matrix)}" if nearest else ""
+    nearest = nearest_pair(found, matrix)
+    near = f"; nearest: {apart(nearest, found, matrix)}" if nearest else ""
     return Finding(
         code="MX105",
         outcome=Outcome.UNKNOWN,
         subject=KMD,
         found=said,
-        expected=f"a driver and an SDK that were seen working together{apart}",
+        expected=f"a driver and an SDK that were seen working together{near}",
         because=nearest.evidence if nearest else (),
         remedy="take a tested pair, or add this node's pilot to the site's matrix as a tested row",
     )
-
-
-def _cards(found: Stack) -> str:
-    return ", ".join(found.cards) or "unknown"
-
-
-def _nearest_pair(found: Stack, matrix: Matrix) -> Tested | None:
-    """Return the tested row that differs least: in the card only, in the driver, in the SDK."""
-
-    def distance(row: Tested) -> tuple[int, bool, tuple[int, ...], str]:
-        return (
-            (not same_family(row.sdk, found.sdk.version))
-            + (version.parse(row.kmd) != version.parse(found.kmd.version)),
-            not same_family(row.sdk, found.sdk.version),
-            _gap(row.kmd, found.kmd.version) + _gap(row.sdk, found.sdk.version),
-            row.id,
-        )
-
-    return min(matrix.tested, key=distance, default=None)
-
-
-def _gap(left: str, right: str) -> tuple[int, ...]:
-    """Return how far two versions are apart, field by field."""
-    a, b = version.fields(left), version.fields(right)
-    width = max(len(a), len(b))
-    padded = (x + (0,) * (width - len(x)) for x in (a, b))
-    return tuple(abs(x - y) for x, y in zip(*padded, strict=True))
-
-
-def _apart(row: Tested, found: Stack, matrix: Matrix) -> str:
-    """Return what separates the node from the row."""
-    parts = []
-    if version.parse(row.kmd) != version.parse(found.kmd.version):
-        newest = max((version.parse(r.kmd) for r in matrix.tested), default=None)
-        newer = newest is not None and version.parse(found.kmd.version) > newest
-        parts.append(
-            f"driver {row.kmd}, here {found.kmd.version}{', newer than any tested' * newer}"
-        )
-    if not same_family(row.sdk, found.sdk.version):
-        parts.append(f"SDK {row.sdk}, here {found.sdk.version}")
-    if not found.cards or not all(matrix.alike(card, row.card) for card in found.cards):
-        parts.append(f"card {row.card}, here {_cards(found)}")
-    return f"{row.row} ({'; '.join(parts)})"
 
 
 def _hidden(found: Stack) -> Finding:
@@ -181,40 +125,46 @@ def _hidden(found: Stack) -> Finding:
 
 
 def _packages(found: Stack, matrix: Matrix) -> Iterator[Finding]:
-    rows = _speaking(found, matrix)
-    usable = _usable(found, matrix, rows)
-    for component in named(found, rows):
-        fitting = [row for row in usable if component.name in matched(row, found.versions)]
+    fits = _speaking(found, matrix)
+    usable = _usable(found, matrix, fits)
+    beside: dict[str, tuple[Fit, list[Component]]] = {}
+    for component in named(found, fits):
+        fitting = [fit for fit in usable if component.name in fit.matched]
+        near = nearest_row(component, fits)
         if fitting:
-            yield _covered(component, _best(fitting, found), "this version, with the others here")
+            yield _covered(component, _best(fitting), "this version, with the others here")
+        elif near and component.name in near.matched:
+            beside.setdefault(near.row.row, (near, []))[1].append(component)
         else:
-            yield _uncovered(component, found, matrix, rows)
+            yield _uncovered(component, near, found, matrix)
+    for fit, group in beside.values():
+        yield _beside(fit, group, found)
 
 
-def _speaking(found: Stack, matrix: Matrix) -> tuple[Row, ...]:
+def _speaking(found: Stack, matrix: Matrix) -> tuple[Fit, ...]:
     """Return the rows that speak of this SDK, and of this driver if they name one."""
     releases = (row for row in matrix.releases if same_family(row.sdk, found.sdk.version))
-    return (*releases, *seen_working(found, matrix))
+    return tuple(held(row, found.versions) for row in (*releases, *seen_working(found, matrix)))
 
 
-def _usable(found: Stack, matrix: Matrix, rows: Iterable[Row]) -> tuple[Row, ...]:
+def _usable(found: Stack, matrix: Matrix, fits: Iterable[Fit]) -> tuple[Fit, ...]:
     """Return the rows that contradict nothing that is installed.
 
     A row that pins another version of one component says nothing good of its others beside that
     one; unless exactly that component was tested on this very node.
     """
     excused = {name for row in exactly_tested(found, matrix) for name, _ in row.packages}
-    return tuple(row for row in rows if excused.issuperset(contradicted(row, found.versions)))
+    return tuple(fit for fit in fits if excused.issuperset(fit.contradicted))
 
 
-def _best(rows: Iterable[Row], found: Stack) -> Row:
+def _best(fits: Iterable[Fit]) -> Row:
     """Return the row that says most of the node: by fitting parts, then by who says it."""
 
-    def rank(row: Row) -> tuple[int, int, str]:
-        grade = min(_GRADES.index(piece.grade) for piece in row.evidence)
-        return (-len(matched(row, found.versions)), grade, row.row)
+    def rank(fit: Fit) -> tuple[int, int, str]:
+        grade = min(_GRADES.index(piece.grade) for piece in fit.row.evidence)
+        return (-len(fit.matched), grade, fit.row.row)
 
-    return min(rows, key=rank)
+    return min(fits, key=rank).row
 
 
 def _covered(component: Component, row: Row, expected: str) -> Finding:
@@ -229,43 +179,39 @@ def _covered(component: Component, row: Row, expected: str) -> Finding:
     )
 
 
-def _uncovered(component: Component, found: Stack, matrix: Matrix, rows: Sequence[Row]) -> Finding:
-    nearest = _nearest_row(component, found, rows)
-    elsewhere = _elsewhere(component, found, matrix)
-    if nearest is None:
-        expected = f"a version that some row names for the SDK {found.sdk.version}"
-        remedy = "take what a release names, or add this node's pilot to the site's matrix"
-    else:
-        pin = dict(nearest.components)[component.name]
-        others = [n for n in contradicted(nearest, found.versions) if n != component.name]
-        clash = f", with {_pinned(nearest, others)}" if others else ""
-        expected = f"{component.name} {pin}{clash}, as {nearest.row} has it"
-        remedy = f"install the set of {nearest.id}, or add this node's pilot to the site's matrix"
+def _uncovered(component: Component, near: Fit | None, found: Stack, matrix: Matrix) -> Finding:
+    expected = f"a version that some row names for the SDK {found.sdk.version}"
+    remedy = "take what a release names, or add this node's pilot to the site's matrix"
+    if near is not None:
+        expected = f"{_pinned(near, [component.name])}, as {near.row.row} has it"
+        remedy = f"install the set of {near.row.id}, or add this node's pilot to the site's matrix"
     return Finding(
         code="MX108",
         outcome=Outcome.UNKNOWN,
         subject=component.name,
-        found=component.seen.found + elsewhere,
+        found=component.seen.found + _elsewhere(component, found, matrix),
         expected=expected,
-        because=nearest.evidence if nearest else (),
+        because=near.row.evidence if near else (),
         remedy=remedy,
     )
 
 
-def _pinned(row: Row, names: Sequence[str]) -> str:
-    pins = dict(row.components)
-    return listed([f"{name} {pins[name]}" for name in names])
+def _beside(fit: Fit, group: Sequence[Component], found: Stack) -> Finding:
+    """Return that a row has these components, but beside other versions than those here."""
+    here = listed([f"{name} {found.versions[name]}" for name in fit.contradicted])
+    return Finding(
+        code="MX108",
+        outcome=Outcome.UNKNOWN,
+        subject=listed([component.name for component in group]),
+        found=f"{len(group)} as {fit.row.row} has them, beside {here}",
+        expected=f"beside {_pinned(fit, fit.contradicted)}",
+        because=fit.row.evidence,
+        remedy=f"install the set of {fit.row.id}, or add this node's pilot to the site's matrix",
+    )
 
 
-def _nearest_row(component: Component, found: Stack, rows: Iterable[Row]) -> Row | None:
-    """Return the row that has the component and fits the rest of the node best."""
-
-    def rank(row: Row) -> tuple[int, tuple[int, ...], str]:
-        pin = dict(row.components)[component.name]
-        return (-len(matched(row, found.versions)), _gap(pin, component.version), row.row)
-
-    having = [row for row in rows if component.name in dict(row.components)]
-    return min(having, key=rank, default=None)
+def _pinned(fit: Fit, names: Sequence[str]) -> str:
+    return listed([f"{name} {fit.pins[name]}" for name in names])
 
 
 def _elsewhere(component: Component, found: Stack, matrix: Matrix) -> str:
@@ -280,7 +226,7 @@ def _elsewhere(component: Component, found: Stack, matrix: Matrix) -> str:
 def releases_of(component: Component, matrix: Matrix) -> tuple[Release, ...]:
     """Return the releases that have the component exactly as it is."""
     versions = {component.name: component.version}
-    return tuple(row for row in matrix.releases if matched(row, versions))
+    return tuple(row for row in matrix.releases if held(row, versions).matched)
 
 
 def _unread(component: Component, missing: Outcome, expected: str) -> Finding | None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from mxenv import version
 from mxenv.coverage import releases_of
 from mxenv.matrix import SDK_FIELDS
-from mxenv.stack import SDK, sdk_family
+from mxenv.stack import SDK, listed, sdk_family
 from mxenv.verdict import Finding, Outcome
 
 if TYPE_CHECKING:
@@ -69,14 +70,9 @@ def _odd(found: Stack, families: Mapping[str, Sequence[Component]]) -> list[Comp
 
 
 def _told(family: str, group: Sequence[Component], matrix: Matrix) -> str:
-    """Return a family with its components, each with the releases that it comes from."""
-    return f"SDK {family}: " + ", ".join(_from(component, matrix) for component in group)
-
-
-def _from(component: Component, matrix: Matrix) -> str:
-    rows = [row.id for row in releases_of(component, matrix)]
-    said = f"{component.name} {component.version}"
-    if not rows or component.name == SDK:
-        return said
-    first = f"{rows[0]} to {rows[-1]}" if len(rows) > 1 else rows[0]
-    return f"{said} (release {first})"
+    """Return a family with its components, and the release that most of them come from."""
+    comes = {component.name: releases_of(component, matrix) for component in group}
+    counted = Counter(row.id for rows in comes.values() for row in rows)
+    parts = [f"{component.name} {component.version}" for component in group]
+    origin = f"release {counted.most_common(1)[0][0]}" if counted else "no known release"
+    return f"of SDK {family} ({origin}): {listed(parts)}"

@@ -80,6 +80,8 @@ def _guard(when: Sequence[Constraint], found: Stack) -> tuple[Outcome, tuple[Che
         met = max(check.outcome for check in checks)
         looked += (check for check in checks if check.outcome is met)
         outcome = min(outcome, met)
+        if outcome is Outcome.INCOMPATIBLE:
+            break
     return outcome, tuple(looked)
 
 

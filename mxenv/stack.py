@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from mxenv import version
@@ -12,7 +13,7 @@ from mxenv.matrix import SDK_FIELDS, same_family
 from mxenv.selector import PACKAGE, Seen
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from mxenv.matrix import Matrix, Release, Tested
     from mxenv.version import Tag
@@ -138,6 +139,7 @@ def _no_cards(snapshot: Snapshot) -> bool:
     return snapshot.reading("metax.device.count") in (Observed(0), Absent())
 
 
+@lru_cache(maxsize=8192)
 def pins(pin: str, installed: str, sdk: str) -> bool:
     """Tell whether a row for ``sdk`` that says ``pin`` means the version that is installed.
 
@@ -156,19 +158,29 @@ def pins(pin: str, installed: str, sdk: str) -> bool:
     return same and (tag is None or built_for_it)
 
 
-def matched(row: Release | Tested, versions: Mapping[str, str]) -> frozenset[str]:
-    """Return the distributions that the row pins as they are installed."""
-    return frozenset(
-        name
-        for name, pin in row.components
-        if name in versions and pins(pin, versions[name], row.sdk)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fit:
+    """A row held against what is installed."""
+
+    row: Release | Tested
+    pins: Mapping[str, str]
+    """Every distribution that the row names, with what it says of it."""
+    matched: frozenset[str]
+    """Those that are installed as the row has them."""
+    contradicted: tuple[str, ...]
+    """Those that are installed otherwise."""
+
+
+def held(row: Release | Tested, versions: Mapping[str, str]) -> Fit:
+    """Hold a row against the versions of the distributions that are installed."""
+    common = [(name, pin) for name, pin in row.components if name in versions]
+    matched = frozenset(name for name, pin in common if pins(pin, versions[name], row.sdk))
+    return Fit(
+        row=row,
+        pins=dict(row.components),
+        matched=matched,
+        contradicted=tuple(name for name, _ in common if name not in matched),
     )
-
-
-def contradicted(row: Release | Tested, versions: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the distributions that are installed otherwise than the row pins them."""
-    fits = matched(row, versions)
-    return tuple(name for name, _ in row.components if name in versions and name not in fits)
 
 
 def seen_working(found: Stack, matrix: Matrix) -> tuple[Tested, ...]:
@@ -202,22 +214,18 @@ def exactly_tested(found: Stack, matrix: Matrix) -> tuple[Tested, ...]:
         for row in seen_working(found, matrix)
         if not found.image
         and version.parse(row.sdk) == version.parse(found.sdk.version)
-        and len(matched(row, versions)) == len(row.packages)
+        and len(held(row, versions).matched) == len(row.packages)
     )
 
 
-def named(found: Stack, rows: tuple[Release | Tested, ...]) -> tuple[Component, ...]:
+def named(found: Stack, fits: Iterable[Fit]) -> tuple[Component, ...]:
     """Return the distributions that must be covered.
 
     They are the frameworks, whatever carries a build tag, and whatever is pinned by a row that
     is recognised by a tagged distribution.
     """
-    versions = found.versions
     tagged = {package.name for package in found.tagged}
-    names = tagged | set(FRAMEWORKS)
-    for row in rows:
-        if matched(row, versions) & tagged:
-            names |= {name for name, _ in row.components}
+    names = tagged.union(FRAMEWORKS, *(f.pins for f in fits if f.matched & tagged))
     return tuple(package for package in found.packages if package.name in names)
 
 

@@ -121,6 +121,7 @@ def fields(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in match[1].split(".")) if match else ()
 
 
+@lru_cache(maxsize=4096)
 def family(text: str, count: int) -> str:
     """Return the first ``count`` fields, fewer if there are fewer: ``3.5.3`` of ``3.5.3.20``."""
     return ".".join(str(number) for number in fields(text)[:count])
@@ -131,6 +132,7 @@ def public(text: str) -> str:
     return text.partition("+")[0]
 
 
+@lru_cache(maxsize=4096)
 def tag(text: str) -> Tag | None:
     """Return the vendor's build tag of a version, if it has one."""
     local = text.partition("+")[2].lower()
