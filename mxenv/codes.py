@@ -140,8 +140,9 @@ CODES: Mapping[str, Code] = {
     # MX3xx: an image, or a node, against its lock.
     "MX301": Code(
         title="the image is the lock's",
-        meaning="The digest of the image's configuration is the one that the lock records. It "
-        "covers every layer, those of the base included.",
+        meaning="The digest of the image's configuration is the one that the lock records, or, "
+        "where it records none, the one that lock and base make. It covers every layer, those of "
+        "the base included.",
         remedy="Nothing to do.",
     ),
     "MX302": Code(
@@ -161,6 +162,12 @@ CODES: Mapping[str, Code] = {
         meaning="Every image holds a copy of its lock, without the image's own digest. It is "
         "missing, or another lock, if the finding is no success.",
         remedy="Run `mxenv build` again, or name the lock that the image was built from.",
+    ),
+    "MX305": Code(
+        title="the base could not be read",
+        meaning="The lock records no image, so the layers of the image have to be compared with "
+        "those of its base, and the base is not where the lock says or cannot be reached.",
+        remedy="Run `mxenv build` and keep the lock that it writes, or make the base readable.",
     ),
     "MX310": Code(
         title="distributions as locked",

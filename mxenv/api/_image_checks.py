@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from mxenv import configuration, layers, start_gate
 from mxenv import lock as locks
-from mxenv import start_gate
-from mxenv.configuration import lock_path
 from mxenv.errors import LockError
 from mxenv.layers import START_GATE
 from mxenv.transports._tree import Unanswered
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from mxenv.api._wheel_files import Inside
-    from mxenv.lock import Lock
+    from mxenv.lock import Built, Lock
     from mxenv.stores import ImageDescription
 
 REBUILD = "run `mxenv build` again, or take the image that was built from this lock"
@@ -45,18 +44,16 @@ def standing(lock: Lock, image: ImageDescription) -> Standing:
     """Find the recorded layers among those of the image."""
     if lock.built is None:
         return Standing(exact=False, first=None, count=0)
-    layers = lock.built.layers
+    built = lock.built.layers
     # From the top: what is above them came later, whoever repeats them below.
-    places = range(len(image.diff_ids) - len(layers), -1, -1)
-    first = next((n for n in places if image.diff_ids[n : n + len(layers)] == layers), None)
+    places = range(len(image.diff_ids) - len(built), -1, -1)
+    first = next((n for n in places if image.diff_ids[n : n + len(built)] == built), None)
     exact = image.config.digest == lock.built.config
-    return Standing(exact=exact, first=first, count=len(layers))
+    return Standing(exact=exact, first=first, count=len(built))
 
 
-def layers(lock: Lock, image: ImageDescription, stands: Standing) -> Iterator[Finding]:
+def recorded(built: Built, image: ImageDescription, stands: Standing) -> Iterator[Finding]:
     """Yield whether the image is the recorded one, and what lies on top of it."""
-    if lock.built is None:
-        return
     if stands.exact:
         yield Finding(
             code="MX301",
@@ -66,29 +63,96 @@ def layers(lock: Lock, image: ImageDescription, stands: Standing) -> Iterator[Fi
         )
         return
     if stands.first is None:
-        absent = [one for one in lock.built.layers if one not in image.diff_ids]
+        absent = [one for one in built.layers if one not in image.diff_ids]
         yield Finding(
             code="MX302",
             outcome=Outcome.INCOMPATIBLE,
             subject="image layers",
-            found=f"{len(absent)} of {len(lock.built.layers)} are not in the image"
+            found=f"{len(absent)} of {len(built.layers)} are not in the image"
             if absent
             else "in another order",
-            expected=f"{', '.join(absent[:3] or lock.built.layers[:3])} …",
+            expected=f"{', '.join(absent[:3] or built.layers[:3])} …",
             remedy=REBUILD,
         )
         return
     top = image.diff_ids[stands.first + stands.count :]
     if not top:
-        yield Finding(
-            code="MX302",
-            outcome=Outcome.INCOMPATIBLE,
-            subject="image configuration",
-            found=f"{image.config.digest}: the layers are the lock's, the base below them or what "
-            "the configuration says is not",
-            expected=lock.built.config,
-            remedy=REBUILD,
+        yield _not_this(
+            f"{image.config.digest}: the layers are the lock's, the base below them or what the "
+            "configuration says is not",
+            built.config,
         )
+    yield from _on_top(top, image)
+
+
+def made_again(
+    lock: Lock, image: ImageDescription, base: ImageDescription | None
+) -> Iterator[Finding]:
+    """Yield whether the image is what lock and base make; for a lock that records no image.
+
+    ``base`` is `None` for ``scratch``. The layers of the wheels are the image's own here: their
+    files are compared one by one.
+    """
+    below = base.diff_ids if base else ()
+    planned = [layer.title for layer in layers.plan(lock, base_layers=len(below))]
+    titles = [*planned, f"lock {lock.name}"]
+    own = image.diff_ids[len(below) :]
+    if image.diff_ids[: len(below)] != below or len(own) < len(titles):
+        yield _not_this(
+            f"{len(image.diff_ids)} layers, not those of the base and then those of the lock",
+            f"the {len(below)} layers of {lock.base.digest or 'scratch'}, then {len(titles)}",
+        )
+        return
+    made = [
+        configuration.Made(title=title, diff_id=diff_id, digest="", size=0)
+        for title, diff_id in zip(titles, own, strict=False)
+    ]
+    text = locks.render(locks.without_image(lock)).encode()
+    wanted = configuration.digest(
+        configuration.configuration(
+            lock,
+            made,
+            lock_digest=configuration.digest(text),
+            base=base.configuration if base else {},
+        )
+    )
+    if len(own) > len(titles):
+        yield from _on_top(own[len(titles) :], image)
+    elif image.config.digest == wanted:
+        yield Finding(
+            code="MX301",
+            outcome=Outcome.COMPATIBLE,
+            subject="image configuration",
+            found=f"{image.config.digest}, as lock and base make it",
+        )
+    else:
+        yield _not_this(f"{image.config.digest}: not what lock and base make", wanted)
+
+
+def _not_this(found: str, expected: str) -> Finding:
+    return Finding(
+        code="MX302",
+        outcome=Outcome.INCOMPATIBLE,
+        subject="image configuration",
+        found=found,
+        expected=expected,
+        remedy=REBUILD,
+    )
+
+
+def no_base(lock: Lock, reason: str) -> Finding:
+    """Return that the base could not be read, to hold the image against it."""
+    return Finding(
+        code="MX305",
+        outcome=Outcome.UNKNOWN,
+        subject=f"base {lock.base.reference}",
+        found=reason,
+        expected=f"{lock.base.digest}, to compare its layers with those of the image",
+        remedy="run `mxenv build` and keep the lock that it writes: the digest there says it all",
+    )
+
+
+def _on_top(top: tuple[str, ...], image: ImageDescription) -> Iterator[Finding]:
     for diff_id, made in zip(top, _makers(image)[-len(top) :] if top else (), strict=True):
         yield Finding(
             code="MX303",
@@ -113,7 +177,7 @@ def _makers(image: ImageDescription) -> list[str]:
 
 def lock_copy(lock: Lock, inside: Inside) -> Finding:
     """Compare the copy of the lock inside the image, which leaves out the image's digest."""
-    path = lock_path(lock.name)
+    path = configuration.lock_path(lock.name)
     try:
         text = inside.text(path)
     except Unanswered as unanswered:

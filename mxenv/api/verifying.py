@@ -6,11 +6,12 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from mxenv.api import _packages, nodes
+from mxenv.api import _packages, building, nodes
 from mxenv.api.locking import read_lock
 from mxenv.constraint import Constraint
-from mxenv.errors import LockError, UsageError
+from mxenv.errors import EngineError, InvalidFile, LockError, UsageError
 from mxenv.facts import Absent, Observed, Unreadable
+from mxenv.image import LAYOUT, SCRATCH
 from mxenv.lock import WHEELHOUSE
 from mxenv.verdict import Finding, Outcome, Verdict
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from mxenv.api._wheel_files import Inside
     from mxenv.facts import Snapshot
     from mxenv.lock import Lock
-    from mxenv.stores import Source
+    from mxenv.stores import ImageDescription, Source
 
 IMAGES = ("image", "oci")
 """The schemes whose images are read layer by layer, every file of every wheel included."""
@@ -45,9 +46,8 @@ def verify(
     now = now or datetime.now(UTC)
     scheme, _, rest = address.partition(":")
     if scheme in IMAGES:
-        findings = _image(
-            lock, _source(scheme, rest), wheelhouse or lock_path.parent / WHEELHOUSE, now
-        )
+        source = _source(scheme, rest)
+        findings = _image(lock, lock_path, source, wheelhouse or lock_path.parent / WHEELHOUSE, now)
     else:
         snapshot = nodes.snapshot_of(address, now=now)
         findings = _node(lock, snapshot, env or lock.target.prefix, str(lock_path))
@@ -65,7 +65,9 @@ def _source(scheme: str, rest: str) -> Source:
     return registry.open_source(rest)
 
 
-def _image(lock: Lock, source: Source, wheelhouse: Path, now: datetime) -> Iterator[Finding]:
+def _image(
+    lock: Lock, lock_path: Path, source: Source, wheelhouse: Path, now: datetime
+) -> Iterator[Finding]:
     """Yield what is found in an image, read once from the base upwards."""
     from mxenv.api import _image_checks, _wheel_files  # noqa: PLC0415 - imported late: images only
     from mxenv.stores.description import describe  # noqa: PLC0415 - the same
@@ -79,12 +81,35 @@ def _image(lock: Lock, source: Source, wheelhouse: Path, now: datetime) -> Itera
     files = read(source, image, lambda path: wheels(path) | asked(path))
     stands = _image_checks.standing(lock, image)
     inside = _wheel_files.Inside(files=files, lock=lock, ours=stands.ours)
-    yield from _image_checks.layers(lock, image, stands)
+    if lock.built is not None:
+        yield from _image_checks.recorded(lock.built, image, stands)
+    else:
+        yield from _made_again(lock, lock_path, image)
     yield _image_checks.lock_copy(lock, inside)
     host = LayerHost(source=source, description=image, files=files)
     yield from _distributions(lock, inside, nodes.look(host, now=now), exact=stands.exact)
     yield from _wheel_files.check(inside, brought)
     yield from _image_checks.host(lock, image, inside)
+
+
+def _made_again(lock: Lock, lock_path: Path, image: ImageDescription) -> Iterator[Finding]:
+    """Yield whether the image is what lock and base make, if the base can be read."""
+    from mxenv.api import _image_checks  # noqa: PLC0415 - imported late: images only
+    from mxenv.stores.description import describe  # noqa: PLC0415 - the same
+
+    if lock.base.reference == SCRATCH:
+        yield from _image_checks.made_again(lock, image, None)
+        return
+    scheme, rest = "image", f"{lock.base.reference.partition('@')[0]}@{lock.base.digest}"
+    if lock.base.reference.startswith(LAYOUT):
+        # Where a project's layouts lie is known in one place.
+        scheme, _, rest = building._base(lock, lock_path).partition(":")  # noqa: SLF001 - not public yet
+    try:
+        base = describe(_source(scheme, rest), lock.target.platform)
+    except (EngineError, InvalidFile) as error:
+        yield _image_checks.no_base(lock, str(error))
+        return
+    yield from _image_checks.made_again(lock, image, base)
 
 
 def _distributions(

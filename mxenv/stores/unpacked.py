@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mxenv.stores import ImageDescription, Source
     from mxenv.stores._layer import Member
 
-LARGEST = 4 << 20
+LARGEST = 32 << 20
 """Bytes that are kept of one file."""
 MOST = 256 << 20
 """Bytes that are kept of all of them."""

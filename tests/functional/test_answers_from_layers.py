@@ -39,6 +39,7 @@ from mxenv.question import (
     Stat,
     Status,
 )
+from mxenv.stores.unpacked import LARGEST
 from mxenv.transports import _layers, oci
 
 if TYPE_CHECKING:
@@ -207,7 +208,7 @@ def test_what_an_image_has_in_proc_says_nothing_of_a_node(tmp_path: Path) -> Non
 
 
 def test_a_large_file_is_read_by_its_head_and_a_stat_knows_its_size(tmp_path: Path) -> None:
-    size = _LARGE
+    size = LARGEST + 5
     layout = image(tmp_path / "i", [file("lib/big.so", b"ELF" + b"\0" * (size - 3), mode=0o755)])
     head, whole = File("/lib/big.so", Part.HEAD, 3), File("/lib/big.so")
     digest = File("/lib/big.so", Part.DIGEST)
@@ -216,9 +217,6 @@ def test_a_large_file_is_read_by_its_head_and_a_stat_knows_its_size(tmp_path: Pa
     assert isinstance(answers[whole], Unreadable)
     assert isinstance(answers[digest], Unreadable)
     assert answers[Stat("/lib/big.so")] == Found(Status("file", size, 0o755))
-
-
-_LARGE = (4 << 20) + 5
 
 
 def test_a_second_round_reads_again_only_the_layers_that_it_needs(tmp_path: Path) -> None:
