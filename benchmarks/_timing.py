@@ -40,6 +40,14 @@ class Contender:
     environment: tuple[tuple[str, str], ...] = ()
 
 
+UNUSUAL = frozenset({"PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED"})
+"""Variables of build machines: without them Python keeps what it compiled, as users have it."""
+
+
+def _surroundings() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name not in UNUSUAL}
+
+
 def once(contender: Contender) -> Cost:
     """Run it once; a failure ends the benchmark, since its time would mean nothing."""
     contender.before()
@@ -49,7 +57,7 @@ def once(contender: Contender) -> Cost:
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        env={**os.environ, **dict(contender.environment)},
+        env={**_surroundings(), **dict(contender.environment)},
     ) as process:
         said = process.stdout.read() if process.stdout else b""
         _, status, used = os.wait4(process.pid, 0)
