@@ -43,23 +43,32 @@ class Cache:
             return None
         if hashlib.sha256(body).hexdigest().encode() != line:
             return None
-        document = json.loads(body)
-        entries = (
-            Entry(path=path, sha256=sha256, size=size, mode=mode)
-            for path, sha256, size, mode in document.pop("entries")
-        )
-        blob = Blob(entries=tuple(entries), **document)
-        with suppress(OSError):
+        # A record with the right digest may still be one of another version of mxenv.
+        with suppress(OSError, ValueError, TypeError, KeyError):
+            document = json.loads(body)
+            entries = (
+                Entry(path=path, sha256=sha256, size=size, mode=mode)
+                for path, sha256, size, mode in document.pop("entries")
+            )
+            blob = Blob(entries=tuple(entries), **document)
             if self._path(blob).stat().st_size == blob.size:
                 return blob
         return None
 
-    def make(self, key: str, write: Callable[[BinaryIO], Blob]) -> Blob:
-        """Make a layer, and keep it; the same layer made twice at once is the same."""
+    def make(
+        self,
+        key: str,
+        write: Callable[[BinaryIO], Blob],
+        *,
+        check: Callable[[BinaryIO, Blob], None],
+    ) -> Blob:
+        """Make a layer, check it, and keep it; the same layer made twice at once is the same."""
         try:
             with self._temporary("blobs") as temporary:
                 with temporary.open("xb", buffering=1 << 18) as file:
                     blob = write(file)
+                with temporary.open("rb") as file_again:
+                    check(file_again, blob)
                 temporary.replace(self._path(blob))
             body = _document(blob)
             with self._temporary("layers") as temporary:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from mxenv import start_gate
 from mxenv.configuration import canonical, lock_path
 from mxenv.engines._blob import Content, write
+from mxenv.engines._inside import check
 from mxenv.engines._wheel import Unpacked, opened, text_of
 from mxenv.errors import LockError
 from mxenv.layers import FORMAT, SHARE, START_GATE, base_directories
@@ -54,11 +55,16 @@ def of_wheels(layer: layers.Layer, order: Order, cache: Cache) -> Ready:
                 contents += [_content(wheel, installed) for installed in wheel.files]
             return write(file, contents, skipped=skipped)
 
+    def looked_at(file: BinaryIO, blob: Blob) -> None:
+        where = order.lock.target
+        sites = frozenset({where.purelib, where.platlib})
+        check(file, blob, packages=layer.packages, sites=sites)
+
     found = cache.find(layer.key)
     return Ready(
         title=layer.title,
         key=layer.key,
-        blob=found or cache.make(layer.key, make),
+        blob=found or cache.make(layer.key, make, check=looked_at),
         cached=found is not None,
     )
 
@@ -101,7 +107,12 @@ def of_lock(order: Order, cache: Cache) -> Ready:
     return Ready(
         title=f"lock {order.lock.name}",
         key=key,
-        blob=found or cache.make(key, lambda file: write(file, contents, skipped=skipped)),
+        blob=found
+        or cache.make(
+            key,
+            lambda file: write(file, contents, skipped=skipped),
+            check=lambda file, blob: check(file, blob, packages=(), sites=frozenset()),
+        ),
         cached=found is not None,
     )
 

@@ -113,7 +113,7 @@ class _Plan:
             raise self._refusal("*.dist-info", f"must be there once; found: {found}")
         metadata = self._headers(f"{folders[0]}/METADATA")
         name = re.sub(r"[-_.]+", "-", metadata.get("name", "")).lower()
-        if name != package.name or not _same(metadata.get("version", ""), package.version):
+        if name != package.name or not same_version(metadata.get("version", ""), package.version):
             raise self._refusal(
                 f"{folders[0]}/METADATA",
                 f"is {name} {metadata.get('version', '')}, "
@@ -270,7 +270,7 @@ def _written(path: str, data: bytes, *, mode: int = 0o644) -> Installed:
     return Installed(path=path, mode=mode, size=len(data), hash=hash_, data=data)
 
 
-def _same(one: str, other: str) -> bool:
+def same_version(one: str, other: str) -> bool:
     """Return whether two versions are one, however they are spelt."""
     if one == other:
         return True
