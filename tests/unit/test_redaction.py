@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import pytest
+
+from mxenv.facts import Absent, Unreadable
+from mxenv.question import (
+    Answers,
+    Command,
+    Completed,
+    Env,
+    File,
+    Found,
+    Given,
+    Glob,
+    Link,
+    Question,
+    Space,
+    Stat,
+    Status,
+)
+from mxenv.redaction import NO_UUID, clean, clean_answers
+
+
+@pytest.mark.parametrize(
+    ("raw", "kept"),
+    [
+        ("HF_TOKEN=abc def", "HF_TOKEN=*** def"),
+        ('"password": "x y"', '"password": "*** y"'),
+        ("api_key: abc", "api_key: ***"),
+        ("secret=token=abc", "secret=***"),
+        ("https://me:word@host/x", "https://***@host/x"),
+        ("git+ssh://git@host/x", "git+ssh://***@host/x"),
+        ("https://host/@scope", "https://host/@scope"),
+        ("Authorization: Bearer abcdefghij", "Authorization: Bearer ***"),
+        (f"is ghp_{'a' * 36} here", "is *** here"),
+        (f"AKIA{'A' * 16}", "***"),
+        ("/home/alice/venv:/home/bob", "/home/user/venv:/home/user"),
+        ("Board Serial Number   : AENA0000000000 ", "Board Serial Number   : *** "),
+        ("chip_serial: TP0A00", "chip_serial: ***"),
+        ("GPU-12345678-9abc-def0-1234-56789abcdef0", f"GPU-{NO_UUID}"),
+    ],
+)
+def test_what_must_not_leave_a_node_is_masked(raw: str, kept: str) -> None:
+    assert clean(raw) == kept
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "/home/*/venv",
+        "material: steel",
+        "tokenizers>=0.21",
+        "task-aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+        "xhf_aaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+        "deb:3:1.2.3-4\n\ttext",
+        "İstanbul: Ünïcode",
+    ],
+)
+def test_what_only_looks_alike_is_left(text: str) -> None:
+    assert clean(text) == text
+
+
+@pytest.mark.parametrize(
+    ("raw", "kept"),
+    [
+        ("\x1b[31mred\x1b[0m", "red"),
+        ("\x1b]0;title\x07ok", "ok"),
+        ("\x1b]8;;http://x\x1b\\ok", "ok"),
+        ("\x1b(Bok\x1bM", "ok"),
+        ("a\r\nb\x00\x9bc", "a\nbc"),
+        ("/ho\x1b[1mme/alice", "/home/user"),
+        ("admin\u202egnp.exe", "admingnp.exe"),
+        ("\udc80caf\xe9", "\ufffdcaf\xe9"),
+    ],
+)
+def test_nothing_that_drives_a_terminal_is_left(raw: str, kept: str) -> None:
+    assert clean(raw) == kept
+
+
+HOME, USER = "/home/alice/x", "/home/user/x"
+NO = Unreadable(f"denied: {HOME}", passing=True)
+CLEAN_NO = Unreadable(f"denied: {USER}", passing=True)
+PAIRS: list[tuple[Question, Given, Question, Given]] = [
+    (File(HOME), Found(HOME), File(USER), Found(USER)),
+    (Link(HOME), NO, Link(USER), CLEAN_NO),
+    (Stat(HOME), Found(Status("file", 3, 4)), Stat(USER), Found(Status("file", 3, 4))),
+    (Space(HOME), Found(7), Space(USER), Found(7)),
+    (Env("HOME"), Absent(), Env("HOME"), Absent()),
+    (
+        Command(("ls", HOME)),
+        Completed(2, HOME, HOME),
+        Command(("ls", USER)),
+        Completed(2, USER, USER),
+    ),
+    (
+        Glob(f"{HOME}/*"),
+        Found(((HOME, Found(HOME)), (f"{HOME}/b", NO), (f"{HOME}/c", Absent()))),
+        Glob(f"{USER}/*"),
+        Found(((USER, Found(USER)), (f"{USER}/b", CLEAN_NO), (f"{USER}/c", Absent()))),
+    ),
+]
+
+
+@pytest.mark.parametrize(("question", "given", "cleaned", "kept"), PAIRS)
+def test_questions_are_cleaned_like_their_answers(
+    question: Question, given: Given, cleaned: Question, kept: Given
+) -> None:
+    assert clean_answers(Answers({question: given})).given == {cleaned: kept}
