@@ -83,7 +83,6 @@ def build(  # noqa: PLR0913 - each is a choice of the user
     built = _built(product)
     changed = record and built != lock.built
     if changed:
-        # Only what it was built from may be what it is recorded in.
         _record(lock_path, lock, built)
     return _result(product, changed=changed)
 
@@ -132,7 +131,7 @@ def _built(product: Product) -> Built:
 
 def _record(lock_path: Path, lock: Lock, built: Built) -> None:
     """Write the digests into the lock, unless it was changed while the image was built."""
-    if read_lock(lock_path) != lock:
+    if locks.without_image(read_lock(lock_path)) != locks.without_image(lock):
         raise UsageError(
             "was changed while its image was built; the digests are not written into it",
             context=str(lock_path),
