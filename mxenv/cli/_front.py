@@ -98,6 +98,9 @@ def complain(message: str, hint: str = "") -> None:
 
 
 def _usage(error: click.ClickException) -> int:
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        # Its message would be the whole help.
+        error = click.UsageError("a command is missing", error.ctx)
     message, _, hint = error.format_message().partition("\n hint: ")
     context = error.ctx if isinstance(error, click.UsageError) else None
     path = context.command_path if context else "mxenv"
@@ -153,7 +156,9 @@ def run() -> NoReturn:
     FRONT.main(prog_name="mxenv")
 
 
-@click.group(cls=Front, context_settings=CONTEXT, invoke_without_command=True, epilog=EPILOG)
+@click.group(
+    "mxenv", cls=Front, context_settings=CONTEXT, invoke_without_command=True, epilog=EPILOG
+)
 @click.version_option(__version__, prog_name="mxenv", message="%(prog)s %(version)s")
 @verbosity
 def FRONT(ctx: click.Context) -> None:  # noqa: N802 - a constant that a decorator makes

@@ -35,6 +35,9 @@ index = click.option(
 find_links = click.option(
     "--find-links", metavar="DIR|URL", multiple=True, help="Where wheels lie, beside the indexes."
 )
+offline = click.option(
+    "--offline", is_flag=True, help="Ask no index; take wheels from --find-links only."
+)
 wheelhouse = click.option(
     "--wheelhouse",
     metavar="DIR",

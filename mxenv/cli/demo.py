@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import shlex
 import shutil
 import subprocess
 import sys
 import time
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,9 +21,12 @@ from mxenv.cli import _options, _status
 from mxenv.errors import MxenvError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator
 
 PARTS = ("images/demo", "tests/recordings/c500-8cards", "tests/recordings/c500-mixed")
+HERE = "."
+UMASK = 0o022
+FIRST, SECOND = "first", "second"
 
 
 class NotAsExpected(MxenvError):
@@ -37,48 +42,51 @@ class Step:
     title: str
     command: str
     expected: tuple[int, ...] = (0,)
-    why: str = ""
+    why: str
     """What the exit status means here."""
-    place: str = "first"
-    """The copy of the project that it runs in."""
-    umask: int = 0o022
+    place: str = FIRST
+    """Where it runs: the checkout, or one of the two copies of the project."""
+    umask: int = UMASK
     says: str = ""
     """What its output must hold."""
     check: Callable[[Path], str] | None = None
     """Given the demonstration's folder, say what is true of it now."""
-    variables: Mapping[str, str] = field(default_factory=dict)
 
 
-def steps(recordings: Path) -> tuple[Step, ...]:
-    """Return the demonstration; paths are as seen from a project's folder."""
-    good, mixed = (shlex.quote(str(recordings / name)) for name in ("c500-8cards", "c500-mixed"))
+def steps(out: Path) -> tuple[Step, ...]:
+    """Return the demonstration, for an ``out`` folder as seen from the checkout."""
+    this = shlex.quote(str(out / FIRST / "this-machine.json"))
     return (
         Step(
             title="What is this machine made of?",
-            command="mxenv probe --out this-machine.json",
+            command=f"mxenv probe --out {this}",
             why="the snapshot is written",
+            place=HERE,
         ),
         Step(
-            title="What was a node with eight C500 cards made of? (recorded, replayed here)",
-            command=f"mxenv probe --on recording:{good}",
+            title="What was a node with eight C500 cards made of? Recorded there, replayed here",
+            command="mxenv probe --on recording:tests/recordings/c500-8cards",
             why="a recording answers as the node did",
             says="C500",
+            place=HERE,
         ),
         Step(
             title="Is this machine known to work?",
-            command="mxenv check this-machine.json",
+            command=f"mxenv check {this}",
             expected=(0, 1, 3),
-            why="a machine without an accelerator is unknown (3), never compatible",
+            why="a machine without an accelerator is unknown, never compatible",
+            place=HERE,
         ),
         Step(
             title="Is the recorded node known to work?",
-            command=f"mxenv check --on recording:{good}",
-            why="every component is covered by evidence",
+            command="mxenv check --on recording:tests/recordings/c500-8cards",
+            why="evidence covers every component",
+            place=HERE,
         ),
         Step(
             title="Turn what an image wants into exact wheels",
             command="mxenv lock images/demo/image.toml",
-            why="lockfiles/pylock.demo.toml is written",
+            why="the lock says which wheels, by hash",
         ),
         Step(
             title="Fill the wheelhouse, by file name and hash",
@@ -91,9 +99,9 @@ def steps(recordings: Path) -> tuple[Step, ...]:
             why="image/ is an OCI layout",
         ),
         Step(
-            title="Build it again, elsewhere: another directory, another cache, another umask",
+            title="Build it again: in another directory, with another cache and another umask",
             command="mxenv build lockfiles/pylock.demo.toml --out image",
-            place="second",
+            place=SECOND,
             umask=0o077,
             why="and the digests agree",
             check=_digests_agree,
@@ -101,25 +109,26 @@ def steps(recordings: Path) -> tuple[Step, ...]:
         Step(
             title="Is in the image what is in the lock?",
             command="mxenv verify lockfiles/pylock.demo.toml --on oci:image",
-            why="every package, and nothing else",
+            why="every file of every wheel",
         ),
         Step(
             title="Would CI let this project through?",
             command="mxenv gate",
-            why="the lock is fresh",
+            why="the lock is fresh, and nothing in it is known to fail",
         ),
         Step(
             title="And a node whose components come from different releases?",
-            command=f"mxenv gate {mixed}",
+            command="mxenv gate tests/recordings/c500-mixed",
             expected=(1,),
-            why="refused, and the finding says which component comes from which release",
+            why="refused; the first finding says which component comes from which release",
             says="MX110",
+            place=HERE,
         ),
     )
 
 
 def _digests_agree(folder: Path) -> str:
-    first, second = (_manifest(folder / place / "image") for place in ("first", "second"))
+    first, second = (_manifest(folder / place / "image") for place in (FIRST, SECOND))
     if first != second:
         raise NotAsExpected(f"the digests differ: {first} and {second}")
     return f"both are {first}"
@@ -147,9 +156,9 @@ def COMMAND(*, out: Path) -> None:  # noqa: N802 - a constant that a decorator m
     folder = (root / out).resolve()
     _prepare(root, folder)
     began = time.monotonic()
-    todo = steps(Path(os.path.relpath(root / "tests/recordings", folder / "first")))
+    todo = steps(out)
     for number, step in enumerate(todo, 1):
-        _show(step, folder, f"{number}/{len(todo)}")
+        _show(step, root, folder, f"{number}/{len(todo)}")
     _end(out, time.monotonic() - began)
 
 
@@ -163,47 +172,65 @@ def _prepare(root: Path, folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     marker.touch()
-    for place in ("first", "second"):
+    for place in (FIRST, SECOND):
         shutil.copytree(root / "images/demo", folder / place / "images/demo")
-        lock = root / "lockfiles/pylock.demo.toml"
-        (folder / place / "lockfiles").mkdir()
-        if lock.exists():
-            shutil.copy(lock, folder / place / "lockfiles")
+    lock = root / "lockfiles/pylock.demo.toml"
+    (folder / FIRST / "lockfiles").mkdir()
+    if lock.exists():
+        shutil.copy(lock, folder / FIRST / "lockfiles")
 
 
-def _show(step: Step, folder: Path, count: str) -> None:
-    if step.place == "second":
+def _show(step: Step, root: Path, folder: Path, count: str) -> None:
+    if step.place == SECOND:
         # Only the lock and its wheels travel; everything else is made anew.
-        shutil.copytree(folder / "first/lockfiles", folder / "second/lockfiles", dirs_exist_ok=True)
-    where = f"  (in {step.place}/, umask {step.umask:03o})" if step.place != "first" else ""
-    click.echo(f"\n{_bold(f'{count}  {step.title}')}\n$ {step.command}{where}")
-    status, output = _run(step, folder)
-    click.echo(output, nl=False)
+        shutil.copytree(folder / FIRST / "lockfiles", folder / SECOND / "lockfiles")
+    where = "" if step.place == HERE else f"    (in {os.path.relpath(folder / step.place, root)})"
+    umask = "" if step.umask == UMASK else f"umask {step.umask:03o}; "
+    click.echo(f"\n{_bold(f'{count}  {step.title}')}\n$ {umask}{step.command}{where}")
+    status, output = _run(step, root if step.place == HERE else folder / step.place, folder)
     meaning = _status.MEANING.get(status, "not a status of mxenv")
     if status not in step.expected or step.says not in output:
-        click.echo(f"  -> exit status {status}: {meaning}")
         wanted = f"exit status {' or '.join(map(str, step.expected))}"
         said = f", and {step.says!r} in its output" if step.says else ""
-        raise NotAsExpected(f"this step should have ended with {wanted}{said}")
-    checked = f"; {step.check(folder)}" if step.check else ""
-    click.echo(f"  -> exit status {status} ({meaning}): {step.why}{checked}")
+        raise NotAsExpected(
+            f"step {count} ended with {status} ({meaning}); expected {wanted}{said}"
+        )
+    checked = f": {step.check(folder)}" if step.check else ""
+    click.echo(_bold(f"-> exit status {status} ({meaning}): {step.why}{checked}"))
 
 
-def _run(step: Step, folder: Path) -> tuple[int, str]:
-    program = Path(sys.executable).with_name("mxenv")
-    completed = subprocess.run(  # noqa: S603 - our own program, arguments from above
-        [str(program), *shlex.split(step.command)[1:]],
-        cwd=folder / step.place,
-        env={**os.environ, "MXENV_CACHE_DIR": str(folder / f"cache-{step.place}")},
-        umask=step.umask,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        encoding="utf-8",
-        errors="replace",
-        check=False,
-    )
-    return completed.returncode, completed.stdout
+def _run(step: Step, place: Path, folder: Path) -> tuple[int, str]:
+    """Run a step as a shell would, show what it says, and return how it ended."""
+    ours, theirs = pty.openpty() if sys.stdout.isatty() else os.pipe()
+    columns = str(shutil.get_terminal_size().columns)
+    with (
+        subprocess.Popen(  # noqa: S603 - our own program, arguments from above
+            [Path(sys.executable).with_name("mxenv"), *shlex.split(step.command)[1:]],
+            cwd=place,
+            env={
+                **os.environ,
+                "COLUMNS": columns,
+                "MXENV_CACHE_DIR": str(folder / f"cache-{step.place}"),
+            },
+            umask=step.umask,
+            stdin=subprocess.DEVNULL,
+            stdout=theirs,
+            stderr=theirs,
+        ) as process
+    ):
+        os.close(theirs)
+        output = b"".join(_shown(ours))
+        os.close(ours)
+    return process.returncode, output.decode(errors="replace")
+
+
+def _shown(descriptor: int) -> Iterator[bytes]:
+    # A terminal whose other side is gone says EIO, a pipe says nothing.
+    with suppress(OSError):
+        while chunk := os.read(descriptor, 1 << 16):
+            sys.stdout.buffer.write(chunk)
+            sys.stdout.buffer.flush()
+            yield chunk
 
 
 def _bold(text: str) -> str:
@@ -214,20 +241,19 @@ def _bold(text: str) -> str:
 def _end(out: Path, seconds: float) -> None:
     click.echo(
         f"""
-{_bold(f"Done, in {seconds:.0f} s. All of it lies in {out}/first:")}
+{_bold(f"Done, in {seconds:.0f} s. All of it lies in {out / FIRST}:")}
   this-machine.json           what this machine is made of
   images/demo/image.toml      what the image wants
   lockfiles/pylock.demo.toml  which wheels that is, by hash
   lockfiles/wheelhouse/       the wheels
   image/                      the image, an OCI layout
 
-Try next:
-  .venv/bin/mxenv explain MX110                       what a finding means
+{_bold("Try next:")}
+  .venv/bin/mxenv explain MX110
   .venv/bin/mxenv check -v --on recording:tests/recordings/c500-8cards
-  .venv/bin/mxenv diff recording:tests/recordings/c500-8cards recording:tests/recordings/c500-mixed
-  .venv/bin/mxenv record --out my-node                record a node, to replay it anywhere
-  skopeo copy oci:{out}/first/image docker-daemon:demo:1    if you have skopeo and Docker
-"""
+  .venv/bin/mxenv diff tests/recordings/c500-8cards tests/recordings/c500-mixed
+  .venv/bin/mxenv matrix why wheel-same-maca
+  .venv/bin/mxenv record --out my-node"""
     )
 
 

@@ -16,13 +16,33 @@ if TYPE_CHECKING:
 @click.command("fetch", short_help="Fill the wheelhouse of a lock.")
 @_options.lock_argument
 @_options.wheelhouse
+@_options.index
+@_options.find_links
+@_options.offline
 @answers(PLAIN)
-def COMMAND(output: Output, *, lock: Path, wheelhouse: Path | None) -> None:  # noqa: N802 - a constant
+def COMMAND(  # noqa: N802, PLR0913 - a constant; every option is an argument
+    output: Output,
+    *,
+    lock: Path,
+    wheelhouse: Path | None,
+    index: tuple[str, ...],
+    find_links: tuple[str, ...],
+    offline: bool,
+) -> None:
     """Fill the wheelhouse of a lock, by file name and hash, from the configured indexes.
 
     `uv pip install -r LOCK` and `pip install -r LOCK` then need no network.
     """
-    from mxenv.api import locking  # noqa: PLC0415 - imported late: --help needs none of it
+    from mxenv.api import fetching  # noqa: PLC0415 - imported late: --help needs none of it
+    from mxenv.cli._progress import bytes_done  # noqa: PLC0415 - the same
 
-    fetched = locking.fetch(lock, wheelhouse=wheelhouse)
-    output.values("mxenv.fetched/1", {"wheelhouse": str(fetched)})
+    where = fetching.From(index=index, find_links=find_links, offline=offline)
+    with bytes_done("wheels", quiet=output.quiet) as progress:
+        fetched = fetching.fetch(lock, wheelhouse=wheelhouse, where=where, progress=progress)
+    output.values(
+        "mxenv.fetched/1",
+        {
+            "wheelhouse": str(fetched.wheelhouse),
+            "wheels": [f"{name}  {how}" for name, how in fetched.wheels],
+        },
+    )

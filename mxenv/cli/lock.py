@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 )
 @_options.index
 @_options.find_links
-@click.option("--offline", is_flag=True, help="Ask no index; take wheels from --find-links only.")
+@_options.offline
 @click.option("--upgrade", is_flag=True, help="Take the newest versions that fit.")
 @click.option("--check", is_flag=True, help="Write nothing; exit with 1 if the lock is stale.")
 @_options.matrices
@@ -50,10 +50,10 @@ def COMMAND(  # noqa: N802, PLR0913 - a constant; every option is an argument
     What the base image provides is never replaced. Versions stay as they are in the lock that is
     there, unless --upgrade is given. Which indexes are asked is the configuration of uv, too.
     """
-    from mxenv.api import checking, locking  # noqa: PLC0415 - imported late: --help needs no api
+    from mxenv.api import checking, locking, project  # noqa: PLC0415 - imported late: --help needs none
 
     if check:
-        sys.exit(_check(output, image_toml, locking.lock_path(image_toml, out)))
+        sys.exit(_check(output, image_toml, project.lock_path(image_toml, out)))
     result = locking.lock(
         image_toml,
         out=out,

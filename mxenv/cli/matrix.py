@@ -10,6 +10,7 @@ import click
 
 from mxenv.cli import _options
 from mxenv.cli._output import CONTEXT, PLAIN, Output, answers
+from mxenv.constraint import Agreement
 from mxenv.errors import UsageError
 from mxenv.verdict import Evidence, Outcome
 
@@ -93,6 +94,10 @@ def _said(value: object) -> object:
             return f"{value.who}{when} ({value.grade}) {value.link}"
         case Outcome():
             return value.word
+        case Agreement():
+            fields = f"the first {value.fields} fields of " if value.fields else ""
+            but = f", but for {', '.join(value.but)}" if value.but else ""
+            return f"{value.left} agrees with {fields}{value.right}{but}"
         case (str(), str()) as pair:
             return " ".join(pair)
         case tuple():

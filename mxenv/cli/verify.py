@@ -17,11 +17,20 @@ if TYPE_CHECKING:
 @click.command("verify", short_help="Compare an image, or a node, with its lock.")
 @_options.lock_argument
 @_options.on
+@_options.env
+@_options.wheelhouse
 @answers()
-def COMMAND(output: Output, *, lock: Path, on: str | None) -> None:  # noqa: N802 - a constant
-    """Compare an image, or a node, with the lock that it should be made from."""
+def COMMAND(  # noqa: N802 - a constant
+    output: Output, *, lock: Path, on: str | None, env: str | None, wheelhouse: Path | None
+) -> None:
+    """Compare an image, or a node, with the lock that it should be made from.
+
+    An image is compared file by file with the wheels; nothing of it is run.
+    """
     from mxenv.api import verifying  # noqa: PLC0415 - imported late: --help needs none of it
 
-    verdict = verifying.verify(lock, on or "local:")
+    verdict = verifying.verify(
+        lock, on or "local:", now=_options.now(), wheelhouse=wheelhouse, env=env
+    )
     output.verdicts((verdict,))
     sys.exit(_status.STATUS[verdict.outcome])

@@ -44,7 +44,8 @@ def snapshot(given: Snapshot, keys: Mapping[str, FactKey], page: Page) -> str:
     }
     rows = {name: list(_rows(facts, given, keys, page)) for name, facts in groups.items()}
     lengths = [len(harmless(row.label)) for row in chain.from_iterable(rows.values())]
-    column = max((length for length in lengths if length <= LABEL), default=LABEL)
+    most = min(LABEL, page.width // 2) if page.width else LABEL
+    column = max((length for length in lengths if length <= most), default=most)
     for prefix, facts in groups.items():
         lines += ["", page.paint(harmless(prefix), "bold")]
         for row in rows[prefix]:
@@ -125,7 +126,8 @@ def _packages(facts: Iterable[Fact], given: Snapshot, key: FactKey) -> Iterator[
         shown = [f for f in installed if few or _notable(given.reading(f.key, f.instance))]
         yield from _together(shown, given, key)
         if len(shown) < len(installed):
-            text = f"{len(installed) - len(shown)} more distributions (-v lists them)"
+            more = "more " if shown else ""
+            text = f"{len(installed) - len(shown)} {more}distributions (-v lists them)"
             yield _Row(label=f"package[{env}]", text=text, style="dim")
 
 

@@ -15,6 +15,13 @@ if TYPE_CHECKING:
     from mxenv.reports import Page
     from mxenv.verdict import Finding, Verdict
 
+FEW = 2
+"""How many of those who say so are named without being asked for."""
+INDENT = 21
+"""Where the subject of a finding begins."""
+BESIDE = 14
+"""Where the text beside a label begins."""
+
 
 def verdicts(given: Sequence[Verdict], page: Page) -> str:
     """Return every verdict, each closed by one line that sums it up."""
@@ -40,16 +47,14 @@ def _shown(finding: Finding, page: Page) -> bool:
 def _finding(finding: Finding, page: Page) -> Iterator[str]:
     word = "waived" if finding.waiver else finding.outcome.word
     style = "bold cyan" if finding.waiver else STYLES[finding.outcome]
-    subject = page.paint(harmless(finding.subject), "bold")
-    yield f"{page.paint(f'{word:<12}', style)}  {finding.code}  {subject}"
+    subject, *rest = wrapped(finding.subject, page, indent=INDENT)
+    yield f"{page.paint(f'{word:<12}', style)}  {finding.code}  {page.paint(subject, 'bold')}"
+    yield from (page.paint(line, "bold") for line in rest)
     yield from labelled("found", finding.found, page)
-    if finding.expected:
+    fine = finding.outcome is Outcome.COMPATIBLE
+    if finding.expected and not fine:
         yield from labelled("expected", finding.expected, page)
-    for evidence in finding.because:
-        yield from labelled("because", said(evidence), page)
-        if evidence.link:
-            link = harmless(evidence.link)
-            yield " " * 14 + page.paint(link, f"underline link {link}" if "://" in link else "")
+    yield from _because(finding, page, links=not fine)
     if finding.row:
         yield from labelled("row", finding.row, page)
     if finding.remedy:
@@ -57,6 +62,24 @@ def _finding(finding: Finding, page: Page) -> Iterator[str]:
     if waiver := finding.waiver:
         text = f"by {waiver.owner} until {waiver.expires.isoformat()}: {waiver.reason}"
         yield from labelled("waived", text, page)
+
+
+def _because(finding: Finding, page: Page, *, links: bool) -> Iterator[str]:
+    """Yield who says so: the first few, unless all is wanted; links where something is wrong."""
+    if not links:
+        for text in dict.fromkeys(map(said, finding.because)):
+            yield from labelled("because", text, page)
+        return
+    shown = finding.because if page.verbose else finding.because[:FEW]
+    for evidence in shown:
+        yield from labelled("because", said(evidence), page)
+        if evidence.link:
+            link = harmless(evidence.link)
+            style = f"underline link {link}" if "://" in link else ""
+            yield " " * BESIDE + page.paint(link, style)
+    if left := len(finding.because) - len(shown):
+        where = f"`mxenv matrix why {finding.row}`" if finding.row else "-v shows them"
+        yield from labelled("", f"and {left} more: {where}", page)
 
 
 def _summary(verdict: Verdict, page: Page) -> Iterator[str]:

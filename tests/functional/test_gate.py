@@ -1,0 +1,247 @@
+"""The gate lets through what is locked, fresh and known to work; it names what is not."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import _metax_base
+import pytest
+from click.testing import CliRunner, Result
+
+from mxenv import image as images
+from mxenv import lock as locks
+from mxenv.cli._front import FRONT
+from mxenv.lock import Base, Lock, Package, Provided, Target, Wheel
+from mxenv.verdict import Waiver
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+RECORDINGS = Path(__file__).parents[1] / "recordings"
+RELEASE = _metax_base.release()
+OF_ANOTHER_RELEASE = "0.4.6+maca3.7.1.5.torch2.8"
+IMAGE = """\
+schema = "mxenv.image/1"
+name = "{name}"
+base = "registry.example.org/vendor/vllm@sha256:{digest}"
+accelerator = "{accelerator}"
+
+[python]
+requires = ["structlog >=24"]
+"""
+WAIVER = """
+[[waivers]]
+code = "MX110"
+reason = "measured on our own node"
+owner = "platform@example.org"
+expires = {expires}
+"""
+
+
+def mxenv(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(FRONT, [str(argument) for argument in arguments])
+
+
+def codes(*arguments: str | Path) -> tuple[int, dict[str, str]]:
+    """Run the gate and return its status, and the worst outcome of each code."""
+    result = mxenv("--format", "json", "gate", *arguments)
+    worst: dict[str, str] = {}
+    for verdict in json.loads(result.stdout)["verdicts"]:
+        for finding in verdict["findings"]:
+            said = "waived" if finding["waiver"] else finding["outcome"]
+            worst[finding["code"]] = min(
+                worst.get(finding["code"], "~"),
+                said,
+                key=("incompatible", "unknown", "waived", "compatible", "~").index,
+            )
+    return result.exit_code, worst
+
+
+def project(  # noqa: PLR0913 - what one project differs in from another
+    root: Path,
+    *,
+    name: str = "llm",
+    accelerator: str = "metax",
+    added: tuple[tuple[str, str], ...] = (("structlog", "24.4.0"),),
+    replaced: dict[str, str] | None = None,
+    extra: str = "",
+) -> Path:
+    """Write an image description and a lock that was made from it; return the lock's path."""
+    text = IMAGE.format(name=name, accelerator=accelerator, digest="ab" * 32) + extra
+    folder = root / "images" / name
+    folder.mkdir(parents=True)
+    (folder / "image.toml").write_text(text, encoding="utf-8")
+    image = images.parse(text, context="image.toml")
+    brought = {**RELEASE["packages"], **(replaced or {})}
+    lock = Lock(
+        name=name,
+        inputs=images.digest(image, {}),
+        accelerator=accelerator,
+        base=Base(reference=image.base, digest="sha256:" + "ab" * 32),
+        target=Target(
+            platform="linux/amd64",
+            python="3.10",
+            prefix="/opt/conda",
+            interpreter="/opt/conda/bin/python3",
+            purelib="/opt/conda/lib/python3.10/site-packages",
+            platlib="/opt/conda/lib/python3.10/site-packages",
+            scripts="/opt/conda/bin",
+            data="/opt/conda",
+        ),
+        requires=image.requires,
+        packages=tuple(
+            Package(
+                name=package,
+                version=version,
+                wheel=Wheel(name=f"{package}-{version}-py3-none-any.whl", sha256="cd" * 32, size=1),
+            )
+            for package, version in added
+        ),
+        provided=tuple(
+            Provided(name=package.lower().replace("_", "-"), version=version)
+            for package, version in brought.items()
+        ),
+        facts=(("metax.sdk", RELEASE["sdk"]),),
+        waivers=image.waivers,
+    )
+    path = root / "lockfiles" / f"pylock.{name}.toml"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(locks.render(lock), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Iterator[Path]:
+    with contextlib.chdir(tmp_path):
+        yield tmp_path
+
+
+def test_the_set_of_one_release_is_let_through(here: Path) -> None:
+    project(here)
+    status, found = codes()
+    assert (status, set(found.values())) == (0, {"compatible"})
+    assert found["MX403"] == "compatible"
+
+
+def test_a_mixed_set_is_refused_and_each_component_has_its_release(here: Path) -> None:
+    project(here, replaced={"mcoplib": OF_ANOTHER_RELEASE})
+    result = mxenv("gate")
+    assert result.exit_code == 1
+    mixed = next(part for part in result.stdout.split("\n\n") if " MX110 " in part)
+    assert mixed.splitlines()[0].split()[2] == "mcoplib"
+    assert f"release vllm-metax-0.21.0): mcoplib {OF_ANOTHER_RELEASE}" in mixed
+    assert "release vllm-metax-0.17.0): metax.sdk 3.5.3.20" in mixed
+
+
+def test_a_recording_of_a_mixed_node_is_refused() -> None:
+    status, found = codes(RECORDINGS / "c500-mixed")
+    assert (status, found["MX110"]) == (1, "incompatible")
+
+
+def test_a_recording_of_a_good_node_is_let_through() -> None:
+    assert mxenv("gate", RECORDINGS / "c500-8cards").exit_code == 0
+
+
+def test_a_snapshot_is_judged_as_the_node_it_is_of(here: Path) -> None:
+    address = f"recording:{RECORDINGS / 'c500-mixed'}"
+    assert mxenv("probe", "--on", address, "--out", "node.json").exit_code == 0
+    assert codes("node.json") == codes(RECORDINGS / "c500-mixed")
+    assert (here / "node.json").exists()
+
+
+def test_an_image_without_a_lock_is_refused(here: Path) -> None:
+    project(here).unlink()
+    assert codes() == (1, {"MX401": "incompatible"})
+    assert "mxenv lock images/llm/image.toml" in mxenv("gate").stdout
+
+
+def test_a_stale_lock_is_refused_whichever_of_the_two_files_is_named(here: Path) -> None:
+    lock = project(here)
+    described = here / "images/llm/image.toml"
+    text = described.read_text(encoding="utf-8").replace("structlog >=24", "structlog >=25")
+    described.write_text(text, encoding="utf-8")
+    for named in (described, lock, here):
+        status, found = codes(named)
+        assert (status, found["MX402"]) == (1, "incompatible")
+
+
+def test_a_lock_that_denies_its_accelerator_is_stale(here: Path) -> None:
+    lock = project(here)
+    text = lock.read_text(encoding="utf-8")
+    lock.write_text(text.replace('accelerator = "metax"', 'accelerator = "none"'), encoding="utf-8")
+    status, found = codes()
+    assert (status, found["MX402"]) == (1, "incompatible")
+
+
+def test_a_lock_whose_image_is_not_there_is_not_known_to_be_fresh(here: Path) -> None:
+    lock = project(here)
+    (here / "images/llm/image.toml").unlink()
+    status, found = codes(lock)
+    assert (status, found["MX404"]) == (3, "unknown")
+
+
+def test_an_image_for_no_accelerator_holds_no_build_of_a_vendor(here: Path) -> None:
+    plain = dict.fromkeys(RELEASE["packages"], "1.0")
+    project(here, accelerator="none", replaced=plain)
+    assert codes() == (0, {"MX403": "compatible", "MX406": "compatible"})
+
+
+def test_a_build_of_a_vendor_in_an_image_for_no_accelerator_is_refused(here: Path) -> None:
+    project(here, accelerator="none")
+    status, found = codes()
+    assert (status, found["MX405"]) == (1, "incompatible")
+
+
+class TestWaivers:
+    """What is judged cannot excuse itself; whoever runs the gate decides."""
+
+    def mixed(self, root: Path, expires: date) -> None:
+        project(
+            root,
+            replaced={"mcoplib": OF_ANOTHER_RELEASE},
+            extra=WAIVER.format(expires=expires.isoformat()),
+        )
+
+    def test_a_waiver_is_shown_as_proposed_and_does_not_count(self, here: Path) -> None:
+        self.mixed(here, date(2999, 1, 1))
+        status, found = codes()
+        assert (status, found["MX110"], found["MX407"]) == (1, "incompatible", "compatible")
+
+    def test_a_waiver_counts_when_the_job_says_so_and_is_shown(self, here: Path) -> None:
+        self.mixed(here, date(2999, 1, 1))
+        _, found = codes("--allow-waivers")
+        assert found["MX110"] == "waived"
+        shown = mxenv("gate", "--allow-waivers").stdout
+        assert "waived    by platform@example.org until 2999-01-01: measured" in shown
+
+    @pytest.mark.parametrize("options", [(), ("--allow-waivers",)])
+    def test_an_expired_waiver_fails_either_way(self, here: Path, options: tuple[str, ...]) -> None:
+        self.mixed(here, date(2020, 1, 1))
+        status, found = codes(*options)
+        assert (status, found["MX110"], found["MX119"]) == (1, "incompatible", "incompatible")
+
+
+def test_rows_that_the_judged_project_brings_are_not_asked(here: Path) -> None:
+    project(here, replaced={"mcoplib": OF_ANOTHER_RELEASE})
+    before = codes()
+    (here / "matrices").mkdir()
+    for name in ("site.toml", "matrices/site.toml", "metax.toml"):
+        (here / name).write_text("[[nonsense]]\n", encoding="utf-8")
+    assert codes() == before
+
+
+def test_a_waiver_is_what_the_image_says() -> None:
+    text = IMAGE.format(name="x", accelerator="metax", digest="ab" * 32)
+    image = images.parse(text + WAIVER.format(expires="2999-01-01"), context="image.toml")
+    assert image.waivers == (
+        Waiver(
+            code="MX110",
+            reason="measured on our own node",
+            owner="platform@example.org",
+            expires=date(2999, 1, 1),
+        ),
+    )
