@@ -157,14 +157,18 @@ def _free_port() -> int:
 
 
 @contextmanager
-def serve(folder: Path) -> Iterator[Registry]:
-    """Run a registry that stores in ``folder``, until the end of the block."""
+def serve(folder: Path, *, auth: Mapping[str, object] | None = None) -> Iterator[Registry]:
+    """Run a registry that stores in ``folder``, until the end of the block.
+
+    ``auth`` is what its configuration says of logins, if it wants one.
+    """
     address = f"127.0.0.1:{_free_port()}"
     settings = {
         "version": 0.1,
         "log": {"level": "error"},
         "storage": {"filesystem": {"rootdirectory": str(folder / "storage")}},
         "http": {"addr": address, "secret": "of-the-tests"},
+        **({"auth": auth} if auth else {}),
     }
     # JSON is YAML, which the registry reads.
     (folder / "registry.yml").write_text(json.dumps(settings))
@@ -190,7 +194,9 @@ def _wait(address: str, process: subprocess.Popen[bytes], log: Path) -> None:
         if process.poll() is not None:
             break
         try:
-            requests.get(f"http://{address}/v2/", timeout=1).raise_for_status()
+            answer = requests.get(f"http://{address}/v2/", timeout=1)
+            if answer.status_code != requests.codes.unauthorized:
+                answer.raise_for_status()
         except requests.RequestException:
             time.sleep(0.1)
         else:

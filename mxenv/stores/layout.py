@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import secrets
+import time
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +29,9 @@ REF_NAME = "org.opencontainers.image.ref.name"
 
 _VERSION = '{"imageLayoutVersion":"1.0.0"}\n'
 _CHUNK = 1 << 20
+_PARTS = frozenset({"oci-layout", "blobs", "index.json"})
+_STALE = 3600.0
+"""Seconds after which nobody goes on writing a file."""
 
 
 def open_source(address: str) -> LayoutSource:
@@ -44,13 +48,22 @@ def open_sink(path: str | Path) -> LayoutSink:
         raise LayoutError("is not a folder", context=str(folder))
     if (folder / "oci-layout").exists():
         _check_version(folder)
-    elif folder.is_dir() and any(folder.iterdir()):
+    elif folder.is_dir() and any(path.name not in _PARTS for path in folder.iterdir()):
         raise LayoutError(
             "is a folder with something else in it",
             context=str(folder),
             hint="name a new or an empty folder, or an OCI layout",
         )
+    _sweep(folder / "blobs" / "sha256")
     return LayoutSink(path=folder)
+
+
+def _sweep(folder: Path) -> None:
+    """Remove what writers that were killed left behind; a living one writes all the time."""
+    with suppress(OSError):
+        for path in folder.glob(".*.tmp"):
+            if path.stat().st_mtime < time.time() - _STALE:
+                path.unlink()
 
 
 def _split(address: str) -> tuple[Path, str]:
