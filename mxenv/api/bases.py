@@ -204,7 +204,9 @@ def _distributions(
     for instance in instances:
         environment, _, name = instance.rpartition("/")
         if environment != prefix:
-            if not instance or instance == prefix:
+            absent = isinstance(snapshot.reading("python.package", instance), Absent)
+            if not absent and (not instance or instance == prefix):
+                # A Python with nothing installed is a base; one that could not be read is none.
                 _text(snapshot, "python.package", instance)
             continue
         match snapshot.reading("python.package", instance):

@@ -54,7 +54,7 @@ def build(
     """Build the project's image in a copy of it, with no cache, and push it."""
 
     def push(name: str, *, umask: int, environment: Mapping[str, str]) -> Built:
-        home = tmp_path_factory.mktemp(name)
+        home = tmp_path_factory.mktemp(name.replace("/", "-"))
         folder = shutil.copytree(project, home / "a" / "checkout")
         reference = f"{registry.address}/{name}:1"
         lock = folder / "lockfiles" / "pylock.chain.toml"
