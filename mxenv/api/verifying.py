@@ -127,13 +127,13 @@ def _distributions(
     if lock.provided:
         present.also(_packages.of_snapshot(snapshot, lock.target.prefix))
     yield from _packages.compare(lock, present)
-    yield from _facts(lock, snapshot)
+    yield from _facts(lock, snapshot, lock.target.prefix)
 
 
 def _node(lock: Lock, snapshot: Snapshot, environment: str, context: str) -> Iterator[Finding]:
     """Yield what is found on a node: versions, and what the lock asks of a host."""
     yield from _packages.compare(lock, _packages.of_snapshot(snapshot, environment))
-    yield from _facts(lock, snapshot)
+    yield from _facts(lock, snapshot, environment)
     for number, text in enumerate(lock.host):
         try:
             constraint = Constraint.parse(text, keys=nodes.keys())
@@ -153,10 +153,10 @@ def _node(lock: Lock, snapshot: Snapshot, environment: str, context: str) -> Ite
             )
 
 
-def _facts(lock: Lock, snapshot: Snapshot) -> Iterator[Finding]:
+def _facts(lock: Lock, snapshot: Snapshot, environment: str) -> Iterator[Finding]:
     """Yield what else of the base the lock relied upon, and is not so."""
     for key, value in lock.facts:
-        match snapshot.reading(key):
+        match snapshot.reading(key, environment if key.startswith("python.") else ""):
             case Observed(found) if str(found) == value:
                 outcome, said = Outcome.COMPATIBLE, value
             case Observed(found):
