@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 CHUNK = 1024 * 1024
 
+BUFFER = 64 * 1024
+"""What `tarfile` reads at once, and copies for every header: more is slower."""
+
 METADATA = re.compile(r"(.*)/[^/]+\.dist-info/METADATA")
 
 
@@ -64,7 +67,10 @@ def _damage(blob: Blob, message: str) -> EngineError:
 
 def _files(file: BinaryIO, sites: frozenset[str]) -> Iterator[tuple[Entry, str]]:
     """Yield each file as it is in the layer, and the text of one that describes a distribution."""
-    with gzip.open(file) as plain, tarfile.open(fileobj=plain, mode="r|", bufsize=CHUNK) as archive:
+    with (
+        gzip.open(file) as plain,
+        tarfile.open(fileobj=plain, mode="r|", bufsize=BUFFER) as archive,
+    ):
         for member in archive:
             # The archive would keep every header it has seen.
             archive.members.clear()  # type: ignore[attr-defined]
