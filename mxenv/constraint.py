@@ -233,8 +233,8 @@ def _clause(operator: str, value: str, whole: str) -> Clause:
         if values:
             return Clause(operator="in", values=values)
     elif operator in _COMPARING and value and not value.startswith("("):
-        family = value.endswith(".*")
-        if not (family and (operator in _ORDERS or not version.fields(value))):
+        ordered, family = operator in _ORDERS, value.endswith(".*")
+        if version.fields(value) if family != ordered else not ordered:
             return Clause(operator=operator, values=(value,))
     raise UsageError(f"{whole!r}: {operator!r} and {value!r} do not go together", hint=SHAPE)
 

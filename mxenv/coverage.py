@@ -143,8 +143,9 @@ def _packages(found: Stack, matrix: Matrix) -> Iterator[Finding]:
 
 def _speaking(found: Stack, matrix: Matrix) -> tuple[Fit, ...]:
     """Return the rows that speak of this SDK, and of this driver if they name one."""
-    releases = (row for row in matrix.releases if same_family(row.sdk, found.sdk.version))
-    return tuple(held(row, found.versions) for row in (*releases, *seen_working(found, matrix)))
+    releases = [row for row in matrix.releases if same_family(row.sdk, found.sdk.version)]
+    rows: tuple[Row, ...] = (*releases, *seen_working(found, matrix))
+    return tuple(held(row, found.versions) for row in rows)
 
 
 def _usable(found: Stack, matrix: Matrix, fits: Iterable[Fit]) -> tuple[Fit, ...]:

@@ -21,9 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = ["judge", "select_env", "waive"]
 
-_COMPARED = ("metax.", "python.")
-"""What the keys begin with whose sources are held against one another."""
-
 
 def judge(
     snapshot: Snapshot,
@@ -88,8 +85,7 @@ def _disagreements(snapshot: Snapshot) -> Iterator[Finding]:
     """Yield every fact for which two sources give different values."""
     values: dict[str, list[tuple[Fact, Value]]] = {}
     for fact, value in observed(snapshot.facts):
-        if fact.key.startswith(_COMPARED):
-            values.setdefault(fact.label, []).append((fact, value))
+        values.setdefault(fact.label, []).append((fact, value))
     for label, read in values.items():
         if len({version.parse(str(value)) for _, value in read}) > 1:
             yield Finding(
