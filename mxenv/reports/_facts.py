@@ -100,20 +100,17 @@ def _together(facts: Iterable[Fact], given: Snapshot, key: FactKey) -> Iterator[
             continue
         row = _one(same[0], reading, key)
         label = f"{_short(key.name)}[{apart}]" if apart else _short(key.name)
-        plain = not _addressed(key, same[0].instance)
+        plain = not key.instance.startswith("@")
         which = f"  ({same[0].instance} .. {same[-1].instance})" if plain else ""
         yield _Row(label=f"{label} x {len(same)}", text=row.text + which, style=row.style)
 
 
-def _addressed(key: FactKey, instance: str) -> bool:
-    return key.instance.startswith("@") or instance.startswith("@")
-
-
 def _apart(key: FactKey, instance: str) -> str:
     """Return what keeps a fact apart from others that read the same: not the card it is of."""
-    if not _addressed(key, instance):
-        return "" if "/" not in key.instance else key.parts(instance)[0]
-    return "/".join(key.parts(instance)[1:])
+    parts = key.parts(instance)
+    if key.instance.startswith("@"):
+        return "/".join(parts[1:])
+    return parts[0] if len(parts) > 1 else ""
 
 
 def _packages(facts: Iterable[Fact], given: Snapshot, key: FactKey) -> Iterator[_Row]:
