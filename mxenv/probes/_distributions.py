@@ -24,18 +24,15 @@ SITES = (
     "lib/python3*/site-packages",
     "lib/python3*/dist-packages",
     "lib64/python3*/site-packages",
-    "local/lib/python3*/dist-packages",
 )
-"""Below a prefix; the last is where Debian's own Python installs what pip brings to ``/usr``."""
+"""Below a prefix."""
 FORMS = ("*.dist-info/METADATA", "*.egg-info/PKG-INFO", "*.egg-info")
 
 PLACE = re.compile(
     r"(?P<site>(?P<prefix>/.*?)/lib(?:64)?/python(?P<series>3[0-9.]*)/(?P<kind>site|dist)-packages)"
     r"/(?P<folder>[^/]+?)\.(?:dist|egg)-info(?:/.*)?"
 )
-SITE = re.compile(
-    r"(?P<prefix>/.*?)(?:/local)?/lib(?:64)?/python3[0-9.]*(?:/(?:site|dist)-packages)?"
-)
+SITE = re.compile(r"(?P<prefix>/.*?)/lib(?:64)?/python3[0-9.]*(?:/(?P<kind>site|dist)-packages)?")
 NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
 """PEP 508."""
 VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+!*-]*")
@@ -58,9 +55,8 @@ class Distribution:
 
 def questions(prefix: str) -> tuple[Glob, ...]:
     """Return what to ask for the distributions below ``prefix``, which may be a pattern."""
-    sites = SITES if prefix == "/usr" else SITES[:-1]
     return tuple(
-        Glob(f"{prefix}/{site}/{form}", Part.HEAD, HEAD) for site in sites for form in FORMS
+        Glob(f"{prefix}/{site}/{form}", Part.HEAD, HEAD) for site in SITES for form in FORMS
     )
 
 
@@ -98,7 +94,7 @@ def closed(answers: Answers, asked: Iterable[Glob]) -> Iterator[tuple[str, str, 
     for path, reason in reasons.items():
         place = SITE.fullmatch(path)
         if place is not None and isinstance(reason, Unreadable):
-            yield place["prefix"], path, reason
+            yield _environment(place), path, reason
 
 
 def matches(answers: Answers, question: Glob) -> Matches:
@@ -116,19 +112,22 @@ def _metadata(answers: Answers, asked: Iterable[Glob]) -> Iterator[tuple[str, An
 
 
 def _distribution(place: re.Match[str], path: str, answer: Answer[str]) -> Distribution:
-    prefix = place["prefix"]
-    if place["kind"] == "dist" and prefix == "/usr/local":
-        prefix = "/usr"
     from_folder = place["folder"].split("-")[0]
     name, version = (None, None) if not isinstance(answer, Found) else _fields(answer.value)
     return Distribution(
-        prefix=prefix,
+        prefix=_environment(place),
         series=place["series"],
         site=place["site"],
         name=normal(name or from_folder),
         version=_version(answer, version),
         path=path,
     )
+
+
+def _environment(place: re.Match[str]) -> str:
+    """Return the prefix of the environment; Debian's own has what pip adds in /usr/local."""
+    debian = place["kind"] == "dist" and place["prefix"] == "/usr/local"
+    return "/usr" if debian else place["prefix"]
 
 
 def _version(answer: Answer[str], version: str | None) -> Reading:
