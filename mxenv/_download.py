@@ -26,7 +26,7 @@ ATTEMPTS = 4
 PASSING = frozenset({408, 429, 500, 502, 503, 504})
 """HTTP statuses that the next attempt may well not meet."""
 OK, PARTIAL, NOT_SATISFIABLE = 200, 206, 416
-_CHUNK = 1 << 18
+_CHUNK = 1 << 16
 _SECONDS = (10.0, 60.0)
 """How long to wait for a connection, and for the next bytes."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
+import time
 import zipfile
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -23,6 +24,7 @@ def wheel(  # noqa: PLR0913 - what a wheel is made of
     requires: Sequence[str] = (),
     tag: str = "py3-none-any",
     script: str = "",
+    filler: int = 0,
 ) -> Path:
     """Write a wheel with one module, the same bytes every time; return its path."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -34,6 +36,8 @@ def wheel(  # noqa: PLR0913 - what a wheel is made of
         f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{needed}",
         f"{info}/WHEEL": f"Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: {tag}\n",
     }
+    if filler:
+        members[f"{module}.dat"] = "x" * filler
     if script:
         members[f"{info}/entry_points.txt"] = f"[console_scripts]\n{script} = {module}:main\n"
     record = "".join(f"{member},,\n" for member in (*members, f"{info}/RECORD"))
@@ -56,7 +60,8 @@ class Index:
     asked: list[tuple[str, str, str]] = field(default_factory=list)
     """Path, Range, Authorization."""
     faults: list[str] = field(default_factory=list)
-    """What is done to the next requests for files: ``500``, ``404``, ``short``, ``other``."""
+    """What is done to the next requests for files: ``500``, ``404``, ``short``, ``slow``,
+    ``other``."""
 
 
 @contextmanager
@@ -96,14 +101,18 @@ def _answer(handler: BaseHTTPRequestHandler, index: Index, folder: Path) -> None
         return
     content = (folder / path.rpartition("/")[2]).read_bytes()
     start = int(headers.get("Range", "bytes=0-").removeprefix("bytes=").rstrip("-"))
-    fault = index.faults.pop(0) if index.faults else ""
+    # A resolver that looks into a wheel is served well: what is tested is who downloads it.
+    meant = index.faults and not headers.get("User-Agent", "").startswith("uv/")
+    fault = index.faults.pop(0) if meant else ""
     if fault.isdigit():
         _send(handler, int(fault), b"", "text/plain")
-    elif fault == "short":
+    elif fault in {"short", "slow"}:
         handler.send_response(200)
         handler.send_header("Content-Length", str(len(content)))
         handler.end_headers()
         handler.wfile.write(content[: len(content) // 2])
+        handler.wfile.flush()
+        time.sleep(2 if fault == "slow" else 0)
         handler.close_connection = True
     else:
         body = b"another file" if fault == "other" else content[start:]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from mxenv import _plugins
 from mxenv._hashing import sha256_of
@@ -135,7 +135,7 @@ def _fill(
     except OSError as error:
         raise UsageError(f"cannot be made: {error.strerror}", context=str(folder)) from None
     stop = threading.Event()
-    logins = credentials(where.index)
+    logins = credentials(where.index, os.environ)
     with requests.Session() as session, ThreadPoolExecutor(PARALLEL) as pool:
         _trust(session)
         line = _download.Line(session=session, logins=logins, stop=stop, progress=progress)
@@ -152,15 +152,15 @@ def _fill(
             raise
 
 
-def credentials(urls: Iterable[str]) -> Credentials:
+def credentials(urls: Iterable[str], environ: Mapping[str, str]) -> Credentials:
     """Return the logins in the URLs of indexes, which their files need as well."""
-    configured = " ".join(os.environ.get(name, "") for name in INDEX_VARIABLES)
+    configured = " ".join(environ.get(name, "") for name in INDEX_VARIABLES)
     logins = {}
     for text in (*urls, *configured.split()):
         parts = urlsplit(text.partition("=")[2] if "=" in text.partition(":")[0] else text)
         if parts.username:
             place = parts.netloc.rpartition("@")[-1]
-            logins[place] = (parts.username, parts.password or "")
+            logins[place] = (unquote(parts.username), unquote(parts.password or ""))
     return logins
 
 

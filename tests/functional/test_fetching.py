@@ -1,0 +1,401 @@
+"""Wheelhouses filled from an index that behaves, and from one that does not."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import _index
+import pytest
+import requests
+import uv
+
+from mxenv import _download
+from mxenv import lock as locks
+from mxenv._download import Line, Wanted
+from mxenv.api import checking, fetching, locking
+from mxenv.api.fetching import From, How
+from mxenv.errors import IndexFailed, LockError, UsageError, WheelError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from _index import Index
+
+ROOT = Path(__file__).parent.parent.parent
+IMAGE = """\
+schema = "mxenv.image/1"
+name = "small"
+base = "scratch"
+accelerator = "none"
+[python]
+version = "3.11"
+requires = ["mx-app", "mx-vendor"]
+"""
+APP, LIB = "mx_app-1.0-py3-none-any.whl", "mx_lib-1.0-py3-none-any.whl"
+VENDOR = "mx_vendor-2.8.0+metax3.5.3.9-cp311-cp311-linux_x86_64.whl"
+
+
+@pytest.fixture
+def links(tmp_path: Path) -> Path:
+    folder = tmp_path / "links"
+    _index.wheel(folder, "mx-app", requires=["mx-lib"], script="mx-app", filler=600_000)
+    _index.wheel(folder, "mx-lib")
+    _index.wheel(folder, "mx-vendor", "2.8.0+metax3.5.3.9", tag="cp311-cp311-linux_x86_64")
+    return folder
+
+
+@pytest.fixture
+def lock(tmp_path: Path, links: Path) -> Path:
+    """A lock of three wheels, its wheelhouse empty."""
+    image = tmp_path / "images" / "small" / "image.toml"
+    image.parent.mkdir(parents=True)
+    image.write_text(IMAGE)
+    options = locking.Options(find_links=(str(links),), no_index=True)
+    matrix, today = checking.load_matrix(), date(2026, 11, 30)
+    return locking.lock(image, matrix=matrix, today=today, options=options).path
+
+
+@pytest.fixture
+def index(links: Path) -> Iterator[Index]:
+    with _index.serve(links) as running:
+        yield running
+
+
+def here(index: Index) -> From:
+    return From(index=(index.url,))
+
+
+@pytest.fixture(scope="session")
+def package_index() -> None:
+    """The package index that this machine is told of, reached; without it CI fails."""
+    compile_ = (uv.find_uv_bin(), "pip", "compile", "--no-deps", "--refresh", "-")
+    asked = subprocess.run(compile_, input="pip", capture_output=True, text=True, check=False)
+    if asked.returncode:
+        if os.environ.get("CI") or os.environ.get("MXENV_TEST_REQUIRE"):
+            pytest.fail(f"the package index is required, but: {asked.stderr}", pytrace=False)
+        pytest.skip(f"no package index: {asked.stderr.strip().splitlines()[-1]}")
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+class TestAWheelhouse:
+    def test_is_filled_from_an_index(self, lock: Path, index: Index, links: Path) -> None:
+        fetched = fetching.fetch(lock, where=here(index))
+        assert fetched.wheelhouse == lock.parent / "wheelhouse"
+        assert fetched.wheels == ((APP, How.FETCHED), (LIB, How.FETCHED), (VENDOR, How.FETCHED))
+        assert names(fetched.wheelhouse) == names(links)
+
+    def test_is_filled_from_a_folder(self, lock: Path, links: Path) -> None:
+        where = From(find_links=(str(links),), no_index=True)
+        fetched = fetching.fetch(lock, where=where)
+        assert names(fetched.wheelhouse) == [APP, LIB, VENDOR]
+        assert not (fetched.wheelhouse / APP).samefile(links / APP)
+
+    def test_may_lie_elsewhere(self, lock: Path, index: Index, tmp_path: Path) -> None:
+        fetched = fetching.fetch(lock, wheelhouse=tmp_path / "a" / "b", where=here(index))
+        assert names(tmp_path / "a" / "b") == [APP, LIB, VENDOR]
+        assert fetched.wheelhouse == tmp_path / "a" / "b"
+
+    def test_that_is_full_needs_no_index(self, lock: Path, index: Index) -> None:
+        fetching.fetch(lock, where=here(index))
+        index.asked.clear()
+        fetched = fetching.fetch(lock, where=From(index=("http://127.0.0.1:1/simple",)))
+        assert {how for _, how in fetched.wheels} == {How.KEPT}
+        assert index.asked == []
+
+    def test_gets_what_is_missing_and_nothing_else(self, lock: Path, index: Index) -> None:
+        house = fetching.fetch(lock, where=here(index)).wheelhouse
+        (house / LIB).unlink()
+        index.asked.clear()
+        fetched = dict(fetching.fetch(lock, where=here(index)).wheels)
+        assert fetched == {APP: How.KEPT, LIB: How.FETCHED, VENDOR: How.KEPT}
+        assert [path for path, _, _ in index.asked if path.startswith("/files")] == [
+            f"/files/{LIB}"
+        ]
+
+    def test_with_a_damaged_wheel_gets_it_anew_and_says_so(self, lock: Path, index: Index) -> None:
+        house = fetching.fetch(lock, where=here(index)).wheelhouse
+        good = (house / LIB).read_bytes()
+        (house / LIB).write_bytes(good[:-1] + b"!")
+        assert dict(fetching.fetch(lock, where=here(index)).wheels)[LIB] is How.REPLACED
+        assert (house / LIB).read_bytes() == good
+
+    def test_of_a_lock_without_packages_is_not_even_made(self, lock: Path) -> None:
+        empty = replace(locking.read_lock(lock), packages=(), requires=())
+        lock.write_text(locks.render(empty))
+        assert fetching.fetch(lock).wheels == ()
+        assert not (lock.parent / "wheelhouse").exists()
+
+    def test_whose_folder_is_a_file_is_refused(self, lock: Path, index: Index) -> None:
+        (lock.parent / "wheelhouse").write_text("")
+        with pytest.raises(UsageError, match="cannot be made"):
+            fetching.fetch(lock, where=here(index))
+
+    def test_progress_ends_at_the_whole(self, lock: Path, index: Index) -> None:
+        told: list[tuple[int, int]] = []
+        fetching.fetch(lock, where=here(index), progress=lambda *said: told.append(said))
+        size = sum(package.wheel.size for package in locking.read_lock(lock).packages)
+        assert told[-1] == (size, size)
+
+
+class TestAnIndexThatMisbehaves:
+    def test_is_asked_again_after_a_passing_failure(self, lock: Path, index: Index) -> None:
+        index.faults += ["503", "429", "500"]
+        fetched = fetching.fetch(lock, where=here(index))
+        assert names(fetched.wheelhouse) == [APP, LIB, VENDOR]
+
+    def test_a_connection_that_broke_goes_on_where_it_ended(self, lock: Path, index: Index) -> None:
+        index.faults += ["short"] * 3
+        fetched = fetching.fetch(lock, where=here(index))
+        assert names(fetched.wheelhouse) == [APP, LIB, VENDOR]
+        assert any(asked for path, asked, _ in index.asked if path.startswith("/files"))
+
+    def test_a_file_that_is_refused_is_named_and_nothing_is_left(
+        self, lock: Path, index: Index
+    ) -> None:
+        index.faults += ["404", "404", "404"]
+        with pytest.raises(IndexFailed, match=r"mx_\w+-.*\.whl: HTTP 404"):
+            fetching.fetch(lock, where=here(index))
+        assert not [n for n in names(lock.parent / "wheelhouse") if n.endswith(".part")]
+
+    def test_a_file_with_another_content_is_refused_and_not_kept(
+        self, lock: Path, index: Index
+    ) -> None:
+        index.faults += ["other", "other", "other"]
+        with pytest.raises(WheelError, match="what came has the sha256"):
+            fetching.fetch(lock, where=here(index))
+        assert names(lock.parent / "wheelhouse") == []
+
+    def test_a_wheel_with_another_hash_is_refused_before_it_is_loaded(
+        self, lock: Path, index: Index
+    ) -> None:
+        text = lock.read_text()
+        wheel = locking.read_lock(lock).packages[0].wheel
+        lock.write_text(text.replace(wheel.sha256, "0" * 64))
+        with pytest.raises(IndexFailed, match=f"has {APP} with sha256 {wheel.sha256}; locked is"):
+            fetching.fetch(lock, where=here(index))
+        assert not [path for path, _, _ in index.asked if path.startswith("/files")]
+
+    def test_a_wheel_that_it_does_not_have_is_named(
+        self, lock: Path, index: Index, links: Path
+    ) -> None:
+        (links / LIB).rename(links / "mx_lib-1.0-1-py3-none-any.whl")
+        with pytest.raises(IndexFailed, match=f"no index has {LIB}"):
+            fetching.fetch(lock, where=here(index))
+
+    def test_a_login_goes_with_the_files_of_the_same_host(self, lock: Path, index: Index) -> None:
+        url = index.url.replace("://", "://user:pass@")
+        fetching.fetch(lock, where=From(index=(url,)))
+        sent = {login for path, _, login in index.asked if path.startswith("/files")}
+        assert sent == {requests.auth._basic_auth_str("user", "pass")}
+
+    def test_a_login_does_not_stand_in_the_lock_or_an_error(self, lock: Path, index: Index) -> None:
+        index.faults += ["404"] * 3
+        url = index.url.replace("://", "://user:hidden@")
+        with pytest.raises(IndexFailed) as caught:
+            fetching.fetch(lock, where=From(index=(url,)))
+        assert "hidden" not in f"{caught.value} {caught.value.hint}"
+
+
+@pytest.fixture
+def line() -> Iterator[Line]:
+    with requests.Session() as session:
+        yield Line(
+            session=session,
+            logins={},
+            stop=threading.Event(),
+            progress=lambda _: None,
+            pause=0.01,
+        )
+
+
+class TestOneFile:
+    @pytest.fixture
+    def wanted(self, index: Index, links: Path) -> Wanted:
+        location = f"{index.url.removesuffix('/simple')}/files/{APP}"
+        return Wanted(name=APP, sha256=_index.sha256(links / APP), location=location)
+
+    @pytest.fixture
+    def house(self, tmp_path: Path) -> Path:
+        folder = tmp_path / "house"
+        folder.mkdir()
+        return folder
+
+    def part(self, house: Path, wanted: Wanted) -> Path:
+        return house / f".{wanted.sha256[:32]}.part"
+
+    def test_what_a_killed_download_left_is_gone_on_with(
+        self, wanted: Wanted, house: Path, line: Line, index: Index, links: Path
+    ) -> None:
+        self.part(house, wanted).write_bytes((links / APP).read_bytes()[:100])
+        _download.put(wanted, house, line)
+        assert index.asked[-1][1] == "bytes=100-"
+        assert names(house) == [APP]
+
+    def test_a_left_over_that_does_not_fit_is_thrown_away(
+        self, wanted: Wanted, house: Path, line: Line
+    ) -> None:
+        self.part(house, wanted).write_bytes(b"rubbish")
+        _download.put(wanted, house, line)
+        assert _index.sha256(house / APP) == wanted.sha256
+
+    def test_one_that_cannot_be_had_in_four_attempts_is_given_up(
+        self, wanted: Wanted, house: Path, line: Line, index: Index
+    ) -> None:
+        index.faults += ["503"] * 9
+        with pytest.raises(IndexFailed, match=f"{APP}: HTTP 503"):
+            _download.put(wanted, house, line)
+        assert len(index.asked) == _download.ATTEMPTS
+        assert names(house) == []
+
+    def test_a_host_that_is_not_there_is_one_line(self, house: Path, line: Line) -> None:
+        gone = Wanted(name=APP, sha256="0" * 64, location="http://127.0.0.1:1/a.whl")
+        with pytest.raises(IndexFailed, match=r"^127\.0\.0\.1:1: .*Connection refused"):
+            _download.put(gone, house, line)
+
+    def test_when_nothing_is_wanted_any_more_nothing_is_left(
+        self, wanted: Wanted, house: Path, line: Line
+    ) -> None:
+        line.stop.set()
+        with pytest.raises(IndexFailed):
+            _download.put(wanted, house, line)
+        assert names(house) == []
+
+    def test_many_who_want_it_at_once_get_it_once(
+        self, wanted: Wanted, house: Path, line: Line, index: Index
+    ) -> None:
+        threads = [
+            threading.Thread(target=_download.put, args=(wanted, house, line)) for _ in range(8)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert names(house) == [APP]
+        assert len(index.asked) == 1
+
+    def test_a_full_disk_is_said_and_leaves_nothing(
+        self, wanted: Wanted, house: Path, line: Line
+    ) -> None:
+        """``/dev/full`` is a disk that is full; a part that is a link to it stands for one."""
+        self.part(house, wanted).symlink_to("/dev/full")
+        with pytest.raises(UsageError, match="cannot be written: No space left on device"):
+            _download.put(wanted, house, line)
+        assert names(house) == []
+
+    def test_a_local_file_that_is_gone_is_named(self, house: Path, line: Line) -> None:
+        gone = Wanted(name=APP, sha256="0" * 64, location="/nowhere/a.whl")
+        with pytest.raises(IndexFailed, match=r"/nowhere/a\.whl: cannot be read"):
+            _download.put(gone, house, line)
+
+
+def test_a_lock_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(LockError, match="cannot be read"):
+        fetching.fetch(tmp_path / "pylock.x.toml")
+
+
+@pytest.mark.parametrize(
+    "text", ["http://u:p%40@h:1/simple", "name=http://u:p%40@h:1/simple", "http://u:p%40@h:1/a?b=c"]
+)
+def test_logins_are_read_from_the_urls_of_indexes(text: str) -> None:
+    assert fetching.credentials([text], {}) == {"h:1": ("u", "p@")}
+
+
+def test_logins_are_read_from_where_uv_reads_indexes() -> None:
+    environ = {"UV_INDEX": "a=http://u:p@h/x http://i/y", "UV_DEFAULT_INDEX": "https://v:q@j/z"}
+    assert fetching.credentials([], environ) == {"h": ("u", "p"), "j": ("v", "q")}
+
+
+INTERRUPTED = """
+import sys
+from pathlib import Path
+from mxenv.api import fetching
+try:
+    fetching.fetch(Path(sys.argv[1]), where=fetching.From(index=(sys.argv[2],)))
+except KeyboardInterrupt:
+    sys.exit(130)
+"""
+
+
+def test_ctrl_c_leaves_nothing_half_done(lock: Path, index: Index) -> None:
+    index.faults += ["slow"] * 3
+    command = [sys.executable, "-c", INTERRUPTED, str(lock), index.url]
+    with subprocess.Popen(command) as process:
+        until = time.monotonic() + 30
+        while not any(p.startswith("/files") for p, _, _ in index.asked):
+            assert time.monotonic() < until
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 130
+    assert names(lock.parent / "wheelhouse") == []
+
+
+class TestWhatWasFetchedIsInstalledUnaided:
+    """Offline, by the tools that people have: the lock and its wheelhouse are enough."""
+
+    @pytest.fixture
+    def full(self, lock: Path, links: Path) -> Path:
+        fetching.fetch(lock, where=From(find_links=(str(links),), no_index=True))
+        shutil.rmtree(links)
+        return lock
+
+    def test_by_uv(self, full: Path, tmp_path: Path) -> None:
+        python = environment(tmp_path / "venv")
+        install = (uv.find_uv_bin(), "pip", "install", "--offline", "--no-index", "-r", str(full))
+        run(*install, VIRTUAL_ENV=str(tmp_path / "venv"))
+        assert imported(python, "mx_vendor") == "2.8.0+metax3.5.3.9"
+        assert run(str(python.parent / "mx-app")) == "1.0\n"
+
+    @pytest.mark.usefixtures("package_index")
+    def test_by_pip(self, full: Path, tmp_path: Path) -> None:
+        python = environment(tmp_path / "venv")
+        # The first pip that reads pylock files.
+        newer = (uv.find_uv_bin(), "pip", "install", "pip>=26.1")
+        run(*newer, VIRTUAL_ENV=str(tmp_path / "venv"))
+        run(str(python), "-m", "pip", "install", "--no-index", "-r", str(full))
+        assert imported(python, "mx_vendor") == "2.8.0+metax3.5.3.9"
+        assert run(str(python.parent / "mx-app")) == "1.0\n"
+
+
+@pytest.mark.usefixtures("package_index")
+def test_the_demo_is_fetched_and_installed_offline(tmp_path: Path) -> None:
+    lock = tmp_path / "pylock.demo.toml"
+    shutil.copy(ROOT / "lockfiles" / lock.name, lock)
+    fetched = fetching.fetch(lock)
+    assert {how for _, how in fetched.wheels} == {How.FETCHED}
+    python = environment(tmp_path / "venv")
+    install = (uv.find_uv_bin(), "pip", "install", "--offline", "--no-index", "-r", str(lock))
+    run(*install, VIRTUAL_ENV=str(tmp_path / "venv"))
+    assert imported(python, "psutil", "__version__")
+    assert "Usage: tabulate" in run(str(python.parent / "tabulate"), "--help")
+
+
+def environment(folder: Path) -> Path:
+    """Make an environment with Python 3.11; return its interpreter."""
+    run(uv.find_uv_bin(), "venv", "--python", "3.11", "--no-python-downloads", str(folder))
+    return folder / "bin" / "python"
+
+
+def imported(python: Path, module: str, name: str = "VERSION") -> str:
+    return run(str(python), "-c", f"import {module}; print({module}.{name}, end='')")
+
+
+def run(*command: str, **variables: str) -> str:
+    environ = {k: v for k, v in os.environ.items() if k not in {"PIP_FIND_LINKS", "VIRTUAL_ENV"}}
+    done = subprocess.run(
+        command, env=environ | variables, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
