@@ -135,4 +135,12 @@ def default_root() -> Path:
     """Return where layers are kept: ``MXENV_CACHE_DIR``, or the user's cache folder."""
     if chosen := os.environ.get("MXENV_CACHE_DIR"):
         return Path(chosen)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mxenv"
+    if kept := os.environ.get("XDG_CACHE_HOME"):
+        return Path(kept) / "mxenv"
+    try:
+        return Path.home() / ".cache" / "mxenv"
+    except RuntimeError as error:
+        # A container may run under a number that no user has.
+        raise EngineError(
+            "there is no home folder to keep layers in", hint="set MXENV_CACHE_DIR to a folder"
+        ) from error
