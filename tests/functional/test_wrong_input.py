@@ -103,6 +103,7 @@ WRONG = {
     "matrix show --matrix missing.toml": (5, "missing.toml"),
     "explain MX999": (2, "MX999"),
     "completion tcsh": (2, "tcsh"),
+    "demo": (2, "there is no images/demo here"),
 }
 
 
