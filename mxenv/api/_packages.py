@@ -46,9 +46,11 @@ class Present:
 def of_snapshot(snapshot: Snapshot, environment: str) -> Present:
     """Return what a snapshot knows of one environment, by its prefix."""
     present = Present()
+    none = False
     for fact in snapshot.of(KEY):
         prefix, _, name = fact.instance.rpartition("/")
         if fact.instance in {"", environment}:
+            none = isinstance(fact.reading, Absent)
             present.gap = _gap(fact) or present.gap
         elif prefix == environment:
             match fact.reading:
@@ -58,7 +60,7 @@ def of_snapshot(snapshot: Snapshot, environment: str) -> Present:
                     present.unread[name] = reason
                 case Absent():
                     pass
-    if not present.versions and not present.gap:
+    if not present.versions and not present.gap and not none:
         present.gap = f"no Python environment {environment} was read there"
     return present
 

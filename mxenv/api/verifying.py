@@ -81,13 +81,16 @@ def _image(
     files = read(source, image, lambda path: wheels(path) | asked(path))
     stands = _image_checks.standing(lock, image)
     inside = _wheel_files.Inside(files=files, lock=lock, ours=stands.ours)
-    if lock.built is not None:
-        yield from _image_checks.recorded(lock.built, image, stands)
-    else:
-        yield from _made_again(lock, lock_path, image)
+    whole = tuple(
+        _made_again(lock, lock_path, image)
+        if lock.built is None
+        else _image_checks.recorded(lock.built, image, stands)
+    )
+    yield from whole
+    exact = any(finding.code == "MX301" for finding in whole)
     yield _image_checks.lock_copy(lock, inside)
     host = LayerHost(source=source, description=image, files=files)
-    yield from _distributions(lock, inside, nodes.look(host, now=now), exact=stands.exact)
+    yield from _distributions(lock, inside, nodes.look(host, now=now), exact=exact)
     yield from _wheel_files.check(inside, brought)
     yield from _image_checks.host(lock, image, inside)
 
@@ -127,7 +130,10 @@ def _distributions(
     if lock.provided:
         present.also(_packages.of_snapshot(snapshot, lock.target.prefix))
     yield from _packages.compare(lock, present)
-    yield from _facts(lock, snapshot, lock.target.prefix)
+    for finding in _facts(lock, snapshot, lock.target.prefix):
+        # What only a running container tells was true of this very base when it was locked.
+        if not exact or finding.outcome is not Outcome.UNKNOWN:
+            yield finding
 
 
 def _node(lock: Lock, snapshot: Snapshot, environment: str, context: str) -> Iterator[Finding]:
