@@ -58,3 +58,10 @@ def test_the_readme_tells_every_exit_status() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     for status, meaning in MEANING.items():
         assert f"| {status} | {meaning} |" in text
+
+
+def test_the_picture_of_the_house_has_every_module() -> None:
+    text = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+    modules = {path.stem for path in (ROOT / "mxenv").glob("*.py")} - {"__init__", "__main__"}
+    folders = {path.parent.name + "/" for path in (ROOT / "mxenv").glob("*/__init__.py")}
+    assert {name for name in modules | folders if f"`{name}`" not in text} == set()
