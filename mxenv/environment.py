@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 FRAMEWORKS = ("torch", "paddlepaddle", "paddlepaddle-gpu", "paddle-metax-gpu", "tensorflow")
 """Distributions that a stack is built around; an environment with one is meant to compute."""
 _PREFIX = "python."
+_VERSIONS = ("python.version", "python.series")
 VENDOR = "metax"
 
 
@@ -60,7 +61,8 @@ def select_env(snapshot: Snapshot, env: str | None) -> str | None:
 
 def environments(snapshot: Snapshot) -> frozenset[str]:
     """Return the prefixes of all environments that anything was read of."""
-    read = {fact.instance for fact in snapshot.of("python.version") if fact.instance}
+    facts = (fact for key in _VERSIONS for fact in snapshot.of(key))
+    read = {fact.instance for fact in facts if fact.instance}
     return frozenset(read | {env for env, _, _ in _packages(snapshot)})
 
 

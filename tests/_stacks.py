@@ -30,6 +30,7 @@ KEYS = {
         FactKey(name="container.runtime", meaning="runtime"),
         FactKey(name="env", meaning="environment variable", instance="name"),
         FactKey(name="python.version", meaning="Python", instance="env"),
+        FactKey(name="python.series", meaning="two fields of it", instance="env"),
         FactKey(name="python.package", meaning="distribution", instance="env/name"),
         FactKey(name="metax.kmd", meaning="driver", view=View.HOST),
         FactKey(name="metax.sdk", meaning="SDK"),
