@@ -91,10 +91,12 @@ class Front(click.Group):
 
 
 def complain(message: str, hint: str = "") -> None:
-    """Say on stderr what is wrong, and what to do."""
-    click.echo(f"error: {message}", err=True)
+    """Say on stderr what is wrong, and what to do, each in one line that no file can steer."""
+    from mxenv.reports._page import harmless  # noqa: PLC0415 - imported late: only when needed
+
+    click.echo(f"error: {harmless(message)}", err=True)
     if hint:
-        click.echo(f" hint: {hint}", err=True)
+        click.echo(f" hint: {harmless(hint)}", err=True)
 
 
 def _usage(error: click.ClickException) -> int:

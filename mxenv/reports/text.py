@@ -25,7 +25,12 @@ BESIDE = 14
 
 def verdicts(given: Sequence[Verdict], page: Page) -> str:
     """Return every verdict, each closed by one line that sums it up."""
-    return "\n".join(line for verdict in given for line in _verdict(verdict, page)) + "\n"
+    parts = ["\n".join(_verdict(verdict, page)) for verdict in given]
+    if len(given) != 1:
+        worst = min((verdict.outcome for verdict in given), default=Outcome.UNKNOWN)
+        word = page.paint(worst.word.upper(), STYLES[worst])
+        parts.append(f"all {len(given)}: {word}")
+    return "\n\n".join(parts) + "\n"
 
 
 def _verdict(verdict: Verdict, page: Page) -> Iterator[str]:

@@ -143,3 +143,16 @@ def test_nothing_is_written_when_something_is_wrong() -> None:
     for typed in WRONG:
         mxenv(*typed.split())
     assert sorted(Path().rglob("*")) == before
+
+
+@pytest.mark.parametrize("name", ["x\x1b[31m.json", "x\ny.json", "x" * 5000, "\udcff.json"])
+@pytest.mark.usefixtures("here")
+def test_no_name_of_a_file_breaks_the_line(name: str) -> None:
+    for command in ("check", "gate", "fetch", "lock"):
+        result = mxenv(command, name)
+        assert result.exit_code in {2, 5}
+        assert "\x1b" not in result.stderr
+        assert [line[:7] for line in result.stderr.splitlines()] in (
+            ["error: "],
+            ["error: ", " hint: "],
+        )
