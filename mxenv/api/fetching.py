@@ -7,7 +7,6 @@ import threading
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
@@ -20,6 +19,7 @@ from mxenv.resolvers import Indexes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+    from pathlib import Path
 
     import requests
 
@@ -87,7 +87,7 @@ def fetch(
             no_index=where.no_index,
             offline=where.offline,
             seconds=where.seconds,
-            directory=Path.cwd(),
+            directory=project.root_of_lock(lock),
         )
         places = resolver.locate(missing, locked.target.python, indexes)
         _fill(folder, _wanted(missing, places), where, _progress(missing, progress))

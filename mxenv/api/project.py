@@ -22,8 +22,11 @@ if TYPE_CHECKING:
     from mxenv.lock import Lock
 
 NO_ACCELERATOR = "none"
+LOCKFILES = "lockfiles"
 LARGEST = 1 << 24
 """Bytes; an image description or a lock above this was not written by anybody."""
+_MARK = b"[tool.mxenv"
+"""What a file has that was a lock of mxenv, whatever happened to the rest of it."""
 _LOCK_NAME = re.compile(r"pylock\.([^.]+)\.toml")
 
 
@@ -36,11 +39,17 @@ def root_of(image_toml: Path) -> Path:
     return root.relative_to(here) if root.is_relative_to(here) else root
 
 
+def root_of_lock(lock: Path) -> Path:
+    """Return the project's root: what ``lockfiles/`` lies in, or else the file's own folder."""
+    folder = lock.absolute().parent
+    return folder.parent if folder.name == LOCKFILES else folder
+
+
 def lock_path(image_toml: Path, out: Path | None = None) -> Path:
     """Return where the lock of ``image_toml`` lies: in ``lockfiles/`` beside ``images/``."""
     if out is None:
         name = _parse_image(image_toml).name
-        return root_of(image_toml) / "lockfiles" / f"pylock.{name}.toml"
+        return root_of(image_toml) / LOCKFILES / f"pylock.{name}.toml"
     if not _LOCK_NAME.fullmatch(out.name):
         raise UsageError(
             f"{out.name!r} is no lockfile's name", hint="pylock.NAME.toml, as PEP 751 has it"
@@ -60,7 +69,7 @@ def existing_lock(path: Path) -> Lock | None:
     try:
         return read_lock(path)
     except LockError:
-        if path.is_file() and b"[tool.mxenv" in path.read_bytes():
+        if path.is_file() and path.stat().st_size <= LARGEST and _MARK in path.read_bytes():
             return None
         raise UsageError(
             "is there, and is no lock of mxenv", context=str(path), hint="name another with --out"

@@ -6,13 +6,13 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from mxenv.errors import EngineError, Incompatible, IndexFailed, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from pathlib import Path
 
     from mxenv.resolvers import Indexes
 
@@ -77,9 +77,10 @@ def _program() -> str:
 
 def _where(indexes: Indexes) -> Iterator[str]:
     # An option takes the place of the variable, so that the variable has to be repeated.
-    configured = os.environ.get("UV_FIND_LINKS", "").replace(",", " ").split()
+    configured = filter(None, os.environ.get("UV_FIND_LINKS", "").split(","))
     for place in (*indexes.find_links, *configured):
-        yield from ("--find-links", place)
+        # uv runs in the project's root, and a folder was named from where the user is.
+        yield from ("--find-links", place if "://" in place else str(Path(place).absolute()))
     for url in indexes.index:
         yield from ("--index", url)
     if indexes.no_index:

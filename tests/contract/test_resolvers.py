@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -193,3 +194,11 @@ def test_wheels_are_located_by_file_name_whatever_this_machine_is(
 
 def test_no_packages_have_no_places(resolver: Resolver, links: Path) -> None:
     assert resolver.locate((), "3.10", asking(links).indexes) == {}
+
+
+def test_a_folder_is_named_from_where_the_user_is(resolver: Resolver, links: Path) -> None:
+    """Whatever folder the resolver itself runs in."""
+    relative = os.path.relpath(links)
+    request = asking(links, "mx-lib")
+    indexes = replace(request.indexes, find_links=(relative,), directory=links)
+    assert versions(resolver, replace(request, indexes=indexes)) == {"mx-lib": "2.0"}
