@@ -174,8 +174,10 @@ class _Notes:
 
 def _holds(question: Question) -> bool:
     match question:
-        case File(path=path) | Link(path) | Stat(path) | Space(path):
+        case File(path=path):
             return _sound(path)
+        case Link(path) | Stat(path) | Space(path):
+            return path == "/" or _sound(path)
         case Glob() | Command() | Env():
             return True
         case _:

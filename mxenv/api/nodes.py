@@ -151,8 +151,8 @@ def read_snapshot(path: Path) -> Snapshot:
     except FileNotFoundError:
         hint = "name a snapshot file, or an address as local: or recording:DIR"
         raise UsageError("there is no such file", context=str(path), hint=hint) from None
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
+    except (OSError, ValueError) as error:
+        reason = (getattr(error, "strerror", "") or str(error)).lower()
         raise SnapshotError(f"cannot be read: {reason}", context=str(path)) from None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tarfile
 import zlib
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, BinaryIO, NoReturn, cast
 
 from mxenv.errors import RecordingError
 from mxenv.transports._memory import MemoryTree, tree
@@ -42,9 +42,17 @@ def read(path: Path) -> MemoryTree:
                     files[name] = _content(archive, member)
                 elif not member.isdir():
                     _refuse(path, name, "neither a file, nor a directory, nor a symbolic link")
+            _finish(archive, path)
     except (tarfile.TarError, EOFError, zlib.error, OSError) as error:
         raise RecordingError(f"not a readable tar.gz: {error}", context=str(path)) from error
     return tree(*_from_its_folder(files, links))
+
+
+def _finish(archive: tarfile.TarFile, path: Path) -> None:
+    """Read what follows the last file: the checksum of everything is at the very end."""
+    stream = cast("BinaryIO", archive.fileobj)
+    if len(stream.read(SMALL)) == SMALL:
+        _refuse(path, "", "too much follows the last file")
 
 
 def _content(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:

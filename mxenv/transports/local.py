@@ -32,6 +32,7 @@ RUNNERS = 6
 SECONDS = 20.0
 """How long one question about files may take: a dead network mount answers never."""
 GRACE = 2.0
+"""Seconds more for what was told to stop, until it is left behind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +76,7 @@ class _Work:
         self._answered: SimpleQueue[tuple[Question, Given]] = SimpleQueue()
         self._started: dict[Question, float] = {}
         self._stop = threading.Event()
+        self._threads: list[threading.Thread] = []
 
     def done(self, questions: Iterable[Question]) -> Answers:
         """Return all answers; what was not answered in time has a passing reason."""
@@ -88,8 +90,14 @@ class _Work:
                 for question, answer in self._next(pending, queues):
                     given[question] = answer
                     pending.discard(question)
-        finally:
+        except BaseException:
+            # Ctrl-C: what runs is ended before we are.
             self._stop.set()
+            deadline = time.monotonic() + GRACE
+            for thread in self._threads:
+                thread.join(max(0.0, deadline - time.monotonic()))
+            raise
+        self._stop.set()
         return Answers({question: given[question] for question in questions})
 
     def _queues(self, questions: set[Question]) -> list[tuple[SimpleQueue[Question], int]]:
@@ -119,7 +127,9 @@ class _Work:
     def _serve(self, queue: SimpleQueue[Question], threads: int) -> None:
         for _ in range(threads):
             # Not a pool: its threads would be waited for when the program ends.
-            threading.Thread(target=self._work, args=(queue,), daemon=True).start()
+            thread = threading.Thread(target=self._work, args=(queue,), daemon=True)
+            self._threads.append(thread)
+            thread.start()
 
     def _work(self, queue: SimpleQueue[Question]) -> None:
         while not self._stop.is_set():

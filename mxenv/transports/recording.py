@@ -71,7 +71,10 @@ class RecordedTree:
             return Status(entry.kind, entry.size, entry.mode)
         if path in self.recording.unreadable:
             return Status("file")
-        return None if entry is None else Status("path of which no more was recorded")
+        if entry is not None:
+            return Status("path of which no more was recorded")
+        self._look_into(path.rpartition("/")[0])
+        return None
 
     def readlink(self, path: str) -> str:
         """Return the text of a link."""
@@ -82,10 +85,16 @@ class RecordedTree:
         names = set(self.implied.get(path, ()))
         if self.kept.lstat(path) is not None:
             names.update(self.kept.names(path))
-        reason = self.recording.unreadable.get(path)
-        if not names and reason is not None:
-            raise Unanswered(reason.reason, passing=reason.passing)
+        if not names:
+            self._look_into(path)
         return names
+
+    def _look_into(self, path: str) -> None:
+        """Raise if ``path`` is a directory that could not be looked into."""
+        entry = self.recording.paths.get(path)
+        reason = self.recording.unreadable.get(path)
+        if reason is not None and entry is not None and entry.kind == "directory":
+            raise Unanswered(reason.reason, passing=reason.passing)
 
     def open(self, path: str) -> BinaryIO:
         """Open a file; beyond what was recorded of it, it cannot be read."""
@@ -199,6 +208,8 @@ class RecordingHost:
             case Part.LINK if entry.link:
                 return Found(entry.link)
             case Part.DIGEST | Part.LINK if path in self.recording.unreadable:
+                return self.recording.unreadable[path]
+            case Part.WHOLE if entry.head and path in self.recording.unreadable:
                 return self.recording.unreadable[path]
             case Part.DIGEST | Part.LINK if self.recording.asked is not None:
                 # Masked content has another digest, and links were not kept as such.

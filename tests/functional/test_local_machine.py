@@ -1,0 +1,298 @@
+"""This machine, asked for what may hang, flood, escape or never end."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import time
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import psutil
+import pytest
+
+from mxenv.api import nodes
+from mxenv.errors import UsageError
+from mxenv.facts import Absent, Unreadable
+from mxenv.question import (
+    TIMED_OUT,
+    Answers,
+    Command,
+    Completed,
+    Env,
+    File,
+    Found,
+    Given,
+    Glob,
+    Link,
+    Part,
+    Question,
+    Space,
+    Stat,
+    Status,
+)
+from mxenv.transports import _commands
+from mxenv.transports.local import TRANSPORT, LocalHost
+
+if TYPE_CHECKING:
+    from mxenv.fingerprint import Fingerprint
+
+NOW = datetime(2026, 1, 7, tzinfo=UTC)
+
+
+def ask(*questions: Question, allowed: set[tuple[str, ...]] | None = None) -> Answers:
+    with TRANSPORT.open("", frozenset(allowed or ())) as host:
+        return host.gather(questions)
+
+
+def run(script: str, seconds: float = 20.0) -> Given:
+    command = Command(("bash", "-c", script), seconds)
+    return ask(command, allowed={command.argv})[command]
+
+
+def living(mark: str) -> list[psutil.Process]:
+    found = []
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            if mark in process.cmdline() and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+    return found
+
+
+class TestFilesThatAreNone:
+    def test_a_fifo_a_socket_and_a_device_are_not_opened(self, tmp_path: Path) -> None:
+        os.mkfifo(tmp_path / "fifo")
+        with socket.socket(socket.AF_UNIX) as server:
+            server.bind(str(tmp_path / "socket"))
+            (tmp_path / "link").symlink_to("fifo")
+            for name, kind in [("fifo", "fifo"), ("socket", "socket"), ("link", "fifo")]:
+                question = File(str(tmp_path / name))
+                assert ask(question)[question] == Unreadable(f"not a file but a {kind}")
+        assert ask(File("/dev/zero"))[File("/dev/zero")] == Unreadable("not a file but a char")
+
+    def test_a_pattern_passes_them_too(self, tmp_path: Path) -> None:
+        os.mkfifo(tmp_path / "a")
+        (tmp_path / "b").write_text("text")
+        glob = Glob(f"{tmp_path}/*", Part.WHOLE)
+        fifo = (f"{tmp_path}/a", Unreadable("not a file but a fifo"))
+        assert ask(glob)[glob] == Found((fifo, (f"{tmp_path}/b", Found("text"))))
+
+    def test_what_is_no_text_is_read_all_the_same(self, tmp_path: Path) -> None:
+        (tmp_path / "x").write_bytes(b"\xff\x00caf\xc3\xa9")
+        question = File(str(tmp_path / "x"))
+        assert ask(question)[question] == Found("\ufffd\0caf\xe9")
+
+    def test_a_name_that_is_no_text_neither_stops_nor_is_lost(self, tmp_path: Path) -> None:
+        Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff.txt")).write_text("x")
+        glob = Glob(f"{tmp_path}/*.txt", Part.WHOLE)
+        assert ask(glob)[glob] == Found(((f"{tmp_path}/\udcff.txt", Found("x")),))
+
+    @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+    def test_what_may_not_be_read_says_so(self, tmp_path: Path) -> None:
+        (tmp_path / "x").write_text("x")
+        (tmp_path / "x").chmod(0)
+        question = File(str(tmp_path / "x"))
+        assert ask(question)[question] == Unreadable("permission denied")
+
+    def test_the_digest_of_a_file_is_its_sha256(self, tmp_path: Path) -> None:
+        (tmp_path / "x").write_bytes(b"abc")
+        question = File(str(tmp_path / "x"), Part.DIGEST)
+        digest = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+        assert ask(question)[question] == Found(digest)
+
+
+class TestFilesThatAreThere:
+    def test_what_the_kernel_tells_is_read_though_it_has_no_size(self) -> None:
+        question = File("/proc/sys/kernel/osrelease")
+        assert ask(question)[question] == Found(f"{os.uname().release}\n")
+
+    def test_a_link_is_followed_to_its_end(self, tmp_path: Path) -> None:
+        (tmp_path / "maca-3.5.3").mkdir()
+        (tmp_path / "maca").symlink_to(tmp_path / "maca-3.5.3")
+        (tmp_path / "b").symlink_to("maca")
+        (tmp_path / "dangling").symlink_to("none")
+        answers = ask(Link(f"{tmp_path}/b"), Link(f"{tmp_path}/dangling"))
+        assert answers[Link(f"{tmp_path}/b")] == Found(f"{tmp_path}/maca-3.5.3")
+        assert answers[Link(f"{tmp_path}/dangling")] == Found(f"{tmp_path}/none")
+
+    def test_a_pattern_matches_as_a_shell_would(self, tmp_path: Path) -> None:
+        for name in ("a1", "a2", "b1", ".a3"):
+            (tmp_path / name).mkdir()
+            (tmp_path / name / "f").touch()
+        glob = Glob(f"{tmp_path}/[ab]?/f")
+        paths = tuple((f"{tmp_path}/{name}/f", Found("")) for name in ("a1", "a2", "b1"))
+        assert ask(glob)[glob] == Found(paths)
+
+    def test_a_pattern_without_a_match_is_absent(self, tmp_path: Path) -> None:
+        for pattern in (f"{tmp_path}/x*", f"{tmp_path}/none/*", f"{tmp_path}/x/*/y"):
+            assert ask(Glob(pattern))[Glob(pattern)] == Absent()
+
+    def test_the_kind_of_a_link_is_a_link(self, tmp_path: Path) -> None:
+        (tmp_path / "x").symlink_to("/")
+        answer = ask(Stat(f"{tmp_path}/x"))[Stat(f"{tmp_path}/x")]
+        assert isinstance(answer, Found)
+        assert answer.value.kind == "link"
+        assert ask(Stat("/dev/null"))[Stat("/dev/null")] == Found(Status("char", 0, 0o666))
+
+    def test_free_space_is_told(self) -> None:
+        answer = ask(Space("/"))[Space("/")]
+        assert isinstance(answer, Found)
+        assert answer.value > 0
+
+    def test_a_variable_is_told_and_one_not_set_is_absent(self) -> None:
+        answers = LocalHost(frozenset(), {"A": "1"}).gather([Env("A"), Env("B")])
+        assert (answers[Env("A")], answers[Env("B")]) == (Found("1"), Absent())
+
+
+class TestCommands:
+    def test_a_command_answers_with_status_and_both_outputs(self) -> None:
+        assert run("echo out; echo err >&2; exit 3") == Completed(3, "out\n", "err\n")
+
+    def test_one_that_is_not_there_is_not_found(self) -> None:
+        command = Command(("mxenv-has-no-such-tool",))
+        assert ask(command, allowed={command.argv})[command] == Completed(127)
+
+    def test_one_ended_by_a_signal_answers_as_in_a_shell(self) -> None:
+        assert run("kill -9 $$") == Completed(137)
+
+    def test_one_that_hangs_is_ended_with_all_that_it_started(self) -> None:
+        mark = "98765.4321"
+        started = time.monotonic()
+        script = f"sleep {mark} & setsid sleep {mark} & (sleep {mark} & sleep {mark}) & wait"
+        answer = run(f"echo begun; {script}", 0.5)
+        assert answer == Completed(TIMED_OUT, "begun\n")
+        assert time.monotonic() - started < 10
+        time.sleep(0.2)
+        assert living(mark) == []
+
+    def test_one_whose_child_keeps_its_output_open_does_not_hold_us(self) -> None:
+        started = time.monotonic()
+        assert run("sleep 5 & echo done") == Completed(0, "done\n")
+        assert time.monotonic() - started < 4
+
+    def test_one_that_prints_for_ever_is_stopped_and_its_output_is_cut(self) -> None:
+        answer = run("yes")
+        assert isinstance(answer, Completed)
+        assert answer.returncode == _commands.KILLED
+        assert len(answer.stdout) == _commands.OUTPUT_LIMIT
+
+    def test_one_that_asks_is_answered_by_nothing(self) -> None:
+        assert run("cat; echo end") == Completed(0, "end\n")
+
+    def test_a_slow_one_holds_up_no_other(self) -> None:
+        slow = [Command(("bash", "-c", f"sleep 0.{n}9; echo {n}")) for n in range(4, 9)]
+        started = time.monotonic()
+        answers = ask(*slow, File("/etc/os-release"), allowed={c.argv for c in slow})
+        assert time.monotonic() - started < 2.5
+        assert [answers[command] for command in slow] == [
+            Completed(0, f"{n}\n") for n in range(4, 9)
+        ]
+
+    def test_nothing_of_the_callers_environment_is_loaded(self) -> None:
+        environment = {
+            "PATH": "/evil",
+            "LD_PRELOAD": "/evil.so",
+            "PYTHONPATH": "/evil",
+            "LC_ALL": "de_DE.UTF-8",
+            "LD_LIBRARY_PATH": "/evil:/opt/maca/lib::/opt/maca-3.5.3/lib:/opt/maca/../../evil:.",
+            "MACA_PATH": "/evil",
+            "HF_TOKEN": "x",
+        }
+        command = Command(("env",))
+        answer = LocalHost(frozenset({("env",)}), environment).gather([command])[command]
+        assert isinstance(answer, Completed)
+        told = dict(line.split("=", 1) for line in answer.stdout.splitlines())
+        assert "/evil" not in answer.stdout
+        assert told.keys() == {"PATH", "LC_ALL", "TERM", "LD_LIBRARY_PATH"}
+        assert told["LD_LIBRARY_PATH"] == "/opt/maca/lib:/opt/maca-3.5.3/lib"
+
+    def test_the_vendors_own_directory_is_told(self) -> None:
+        command = Command(("env",))
+        host = LocalHost(frozenset({("env",)}), {"MACA_PATH": "/opt/maca"})
+        answer = host.gather([command])[command]
+        assert isinstance(answer, Completed)
+        assert "MACA_PATH=/opt/maca\n" in answer.stdout
+
+    def test_a_file_that_is_no_program_cannot_be_run(self, tmp_path: Path) -> None:
+        (tmp_path / "tool").write_text("no program")
+        (tmp_path / "tool").chmod(0o755)
+        command, stop = Command(("tool",)), threading.Event()
+        answer = _commands.run(command, frozenset({("tool",)}), {}, stop, (str(tmp_path),))
+        assert answer == Unreadable("cannot be run: exec format error")
+
+    @pytest.mark.parametrize(
+        ("argv", "may"),
+        [
+            (("mx-smi", "-i", "0"), True),
+            (("mx-smi", "-i", "12"), True),
+            (("mx-smi", "-i", "0;reboot"), False),
+            (("mx-smi", "-i", "-1"), False),
+            (("mx-smi", "-i", "\u0663"), False),
+            (("mx-smi", "-i"), False),
+            (("mx-smi", "-i", "0", "--flr"), False),
+        ],
+    )
+    def test_a_hole_in_an_argv_takes_a_number_and_nothing_else(
+        self, argv: tuple[str, ...], *, may: bool
+    ) -> None:
+        assert _commands.permitted(argv, frozenset({("mx-smi", "-i", "{index}")})) is may
+
+    def test_ctrl_c_ends_what_runs(self) -> None:
+        mark = "87654.3210"
+        command = Command(("sleep", mark), seconds=60)
+        host = LocalHost(frozenset({command.argv}), {})
+        stop = threading.Event()
+        thread = threading.Thread(target=host.answer, args=(command, stop))
+        thread.start()
+        while not living(mark):
+            time.sleep(0.02)
+        stop.set()
+        thread.join(5)
+        assert not thread.is_alive()
+        assert living(mark) == []
+
+
+class TestAQuestionThatHangs:
+    def test_it_costs_itself_only(self) -> None:
+        class Stuck:
+            def answer(self, question: Question) -> Given:
+                if question in stuck:
+                    release.wait(20)
+                return Found("x")
+
+        release = threading.Event()
+        stuck = [File(f"/stuck/{n}") for n in range(6)]
+        fine = [File(f"/fine/{n}") for n in range(6)]
+        host = LocalHost(frozenset(), {}, seconds=0.3, _walker=Stuck())  # type: ignore[arg-type]
+        answers = host.gather([*stuck, *fine])
+        release.set()
+        late = Unreadable("not answered in time", passing=True)
+        assert [answers[question] for question in stuck] == [late] * 6
+        assert [answers[question] for question in fine] == [Found("x")] * 6
+
+    def test_one_that_breaks_us_costs_itself_only(self) -> None:
+        class Broken:
+            def answer(self, question: Question) -> Given:
+                raise RuntimeError(str(question))
+
+        host = LocalHost(frozenset(), {}, _walker=Broken())  # type: ignore[arg-type]
+        answers = host.gather([File("/a"), Env("A")])
+        assert isinstance(answers[File("/a")], Unreadable)
+        assert answers[Env("A")] == Absent()
+
+
+def test_nothing_follows_the_address_of_this_machine() -> None:
+    with pytest.raises(UsageError, match="nothing follows it"), TRANSPORT.open("x", frozenset()):
+        pass
+
+
+def test_one_machine_probed_twice_has_one_fingerprint() -> None:
+    def digests() -> Fingerprint:
+        return nodes.fingerprint_of(nodes.probe(now=NOW))
+
+    first = digests()
+    assert first.stack is not None
+    assert digests() == first
