@@ -25,8 +25,8 @@ CODES: Mapping[str, Code] = {
         title="no accelerator here",
         meaning="No MetaX card was found, so nothing can be said of a stack for one. Not having "
         "looked at a card is not compatibility.",
-        remedy="Ask a node that has a card, or a recording of one: `mxenv check --on recording:DIR`; "
-        "in a container, map /dev/mxcd and /dev/dri into it.",
+        remedy="Ask a node that has a card, or a recording of one: "
+        "`mxenv check --on recording:DIR`; in a container, map /dev/mxcd and /dev/dri into it.",
     ),
     "MX102": Code(
         title="Python environment not decided",
