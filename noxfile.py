@@ -11,7 +11,6 @@ nox.options.sessions = ["lint", "tests"]
 nox.options.default_venv_backend = "none"
 
 BIN = Path(sys.executable).parent
-CODE = ("mxenv", "tests", "benchmarks", "noxfile.py", ".ci")
 
 
 def tool(session: nox.Session, name: str, *arguments: str) -> None:
@@ -26,8 +25,8 @@ def render_files(session: nox.Session, mode: str) -> None:
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    tool(session, "ruff", "format", "--check", *CODE)
-    tool(session, "ruff", "check", *CODE)
+    tool(session, "ruff", "format", "--check", ".")
+    tool(session, "ruff", "check", ".")
     tool(session, "mypy")
     tool(session, "lint-imports", "--no-cache")
     tool(session, "python", ".ci/no_hosts.py")
