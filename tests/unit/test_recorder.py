@@ -71,7 +71,10 @@ def test_every_kind_of_answer_is_taken_down() -> None:
         "/s": {"kind": "char", "size": 1, "mode": 2},
         "/srv": {"space": 0},
     }
-    assert json.loads(texts["unreadable.json"]) == {"/a/denied": "denied"}
+    assert json.loads(texts["unreadable.json"]) == {
+        "/a/denied": "denied",
+        "space: /": {"reason": "late", "passing": True},
+    }
     assert "file /a/none" in json.loads(texts["asked.json"])
 
 
