@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import signal
+import socket
+import subprocess
+import sys
 import tomllib
 from dataclasses import replace
 from datetime import UTC, date, datetime
@@ -35,6 +40,7 @@ if TYPE_CHECKING:
     from mxenv.api.locking import LockResult
 
 ROOT = Path(__file__).parent.parent.parent
+MXENV = Path(sys.executable).with_name("mxenv")
 TODAY = date(2026, 11, 30)
 SCRATCH = """\
 schema = "mxenv.image/1"
@@ -220,6 +226,32 @@ class TestWhatIsRefusedWritesNothing:
         (project / "lockfiles").write_text("a file")
         with pytest.raises(UsageError, match="cannot be written"):
             lock(project)
+
+
+def test_ctrl_c_ends_the_resolver_and_leaves_nothing(project: Path) -> None:
+    """An index that takes the connection and says nothing holds the resolver up."""
+    temporary = project / "tmp"
+    temporary.mkdir()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(60)
+        url = f"http://127.0.0.1:{server.getsockname()[1]}/simple"
+        command = [MXENV, "lock", "images/small/image.toml", "--index", url]
+        with subprocess.Popen(
+            command,
+            cwd=project,
+            env={**os.environ, "TMPDIR": str(temporary), "UV_DEFAULT_INDEX": url},
+            stderr=subprocess.PIPE,
+        ) as process:
+            connection, _ = server.accept()
+            with connection:
+                process.send_signal(signal.SIGINT)
+                assert process.wait(30) == 130
+                connection.settimeout(30)
+                while connection.recv(1 << 16):
+                    """What the resolver asked before it was ended."""
+            assert b"Traceback" not in (process.stderr.read() if process.stderr else b"")
+    assert list(temporary.iterdir()) == []
+    assert not (project / "lockfiles").exists()
 
 
 class TestStale:
