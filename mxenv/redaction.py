@@ -105,8 +105,10 @@ def clean(text: str) -> str:
 
 def _without_values(text: str) -> str:
     """Return ``text`` with the value masked after every word of `WORDS`."""
-    # As long as ``text``, which `str.lower` is not beyond ASCII.
-    lower = text.lower() if text.isascii() else text.translate(LOWER)
+    lower = text.lower()
+    if len(lower) != len(text):
+        # One letter of all has a lower case of two: places would no longer agree.
+        lower = text.translate(LOWER)
     spans = sorted(span for word in WORDS if word in lower for span in _values(text, lower, word))
     pieces, end = [], 0
     for start, stop in spans:

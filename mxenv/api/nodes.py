@@ -9,7 +9,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mxenv import _plugins, fingerprint, recorder, recording
+from mxenv import _plugins, fingerprint
 from mxenv import snapshot as files
 from mxenv._files import write_atomically
 from mxenv.errors import SnapshotError, UsageError
@@ -121,7 +121,8 @@ def record(address: str, out: Path, *, now: datetime, provenance: str = "") -> S
     ``out`` is a folder, or a file if it ends in ``.tar.gz`` or ``.tgz``. An older recording there
     is replaced; anything else is not.
     """
-    from mxenv.api import _recordings  # noqa: PLC0415 - imported late: only here is one written
+    from mxenv import recorder  # noqa: PLC0415 - imported late: only here is one written
+    from mxenv.api import _recordings  # noqa: PLC0415 - the same
 
     _recordings.refuse(out)
     with open_host(address) as host:
@@ -161,7 +162,7 @@ def snapshot_of(target: str, *, now: datetime) -> Snapshot:
     path = Path(target)
     if _exists(path):
         packed = target.endswith((".tar.gz", ".tgz"))
-        if packed or (path / recording.MAIN).is_file():
+        if packed or (path / "recording.toml").is_file():
             return probe(f"recording:{target}", now=now)
         return read_snapshot(path)
     if ADDRESS.fullmatch(target) or target in _plugins.names("transports"):

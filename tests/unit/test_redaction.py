@@ -37,6 +37,7 @@ from mxenv.redaction import NO_UUID, clean, clean_answers
         ("/home/alice/venv:/home/bob", "/home/user/venv:/home/user"),
         ("Board Serial Number   : AENA0000000000 ", "Board Serial Number   : *** "),
         ("chip_serial: TP0A00", "chip_serial: ***"),
+        ("\u0130stanbul TOKEN=abc", "\u0130stanbul TOKEN=***"),
         ("GPU-12345678-9abc-def0-1234-56789abcdef0", f"GPU-{NO_UUID}"),
     ],
 )
