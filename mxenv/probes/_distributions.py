@@ -33,9 +33,12 @@ PLACE = re.compile(
     r"/(?P<folder>[^/]+?)\.(?:dist|egg)-info(?:/.*)?"
 )
 SITE = re.compile(r"(?P<prefix>/.*?)/lib(?:64)?/python3[0-9.]*(?:/(?P<kind>site|dist)-packages)?")
-NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
+END = re.compile(r"\n[ \t]*\n|\A[ \t]*\n")
+NAME_FIELD = re.compile(
+    r"^Name:[ \t]*([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)[ \t]*$", re.MULTILINE
+)
 """PEP 508."""
-VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+!*-]*")
+VERSION_FIELD = re.compile(r"^Version:[ \t]*([A-Za-z0-9][A-Za-z0-9._+!*-]*)[ \t]*$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,15 +143,7 @@ def _version(answer: Answer[str], version: str | None) -> Reading:
 
 def _fields(head: str) -> tuple[str | None, str | None]:
     """Return name and version, each `None` if it is not there or not one."""
-    fields: dict[str, str] = {}
-    for line in head.split("\n"):
-        if not line.strip():
-            break  # the description follows, and may say anything
-        field, colon, value = line.partition(":")
-        if colon:
-            fields.setdefault(field.lower(), value.strip())
-    name, version = fields.get("name", ""), fields.get("version", "")
-    return (
-        name if NAME.fullmatch(name) else None,
-        version if VERSION.fullmatch(version) else None,
-    )
+    # The description follows after an empty line, and may say anything.
+    fields = END.split(head, maxsplit=1)[0]
+    name, version = NAME_FIELD.search(fields), VERSION_FIELD.search(fields)
+    return name[1] if name else None, version[1] if version else None
