@@ -96,23 +96,7 @@ def lock(  # noqa: PLR0913 - what a lock depends on, each of it a choice of the 
         raise Incompatible(error.message, context=str(image_toml), hint=error.hint) from None
     for index, message, hint in unmet(image.requires, ground.provided, ground.target):
         raise Incompatible(message, context=f"{image_toml}: python.requires[{index}]", hint=hint)
-    stay = before.packages if before is not None and not options.upgrade else ()
-    request = Request(
-        requires=image.requires,
-        python=ground.python,
-        platform=image.platform,
-        libc=ground.target.libc,
-        provided=ground.provided,
-        preferred=tuple((package.name, package.version) for package in stay),
-        indexes=Indexes(
-            find_links=options.find_links,
-            index=options.index,
-            no_index=options.no_index,
-            offline=options.offline,
-            seconds=options.seconds,
-            directory=root,
-        ),
-    )
+    request = _request(image, ground, before, root, options)
     resolution = _resolve(request, ground, image_toml, options.resolver)
     made = _lock(image, hashes, ground, resolution)
     verdict = None
@@ -155,6 +139,28 @@ def snapshot_of(lock: Lock, *, taken_at: datetime) -> Snapshot:
 def _fact(lock: Lock, key: str, instance: str, reading: Reading) -> Fact:
     source = f"pylock.{lock.name}.toml"
     return Fact(key=key, instance=instance, reading=reading, source=source, view=View.IMAGE)
+
+
+def _request(
+    image: Image, ground: Ground, before: Lock | None, root: Path, options: Options
+) -> Request:
+    stay = before.packages if before is not None and not options.upgrade else ()
+    return Request(
+        requires=image.requires,
+        python=ground.python,
+        platform=image.platform,
+        libc=ground.target.libc,
+        provided=ground.provided,
+        preferred=tuple((package.name, package.version) for package in stay),
+        indexes=Indexes(
+            find_links=options.find_links,
+            index=options.index,
+            no_index=options.no_index,
+            offline=options.offline,
+            seconds=options.seconds,
+            directory=root,
+        ),
+    )
 
 
 def _resolve(request: Request, ground: Ground, image_toml: Path, name: str) -> Resolution:
