@@ -19,10 +19,10 @@ def write_atomically(path: Path, data: bytes | str) -> None:
     The folder is made if it is missing. A path that cannot be written raises `UsageError`.
     """
     content = data.encode() if isinstance(data, str) else data
-    # A link is written through, or a file elsewhere would quietly stop being updated.
-    target = path.resolve() if path.is_symlink() else path
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
     try:
+        # A link is written through, or a file elsewhere would quietly stop being updated.
+        target = path.resolve() if path.is_symlink() else path
+        temporary = target.with_name(f".{secrets.token_hex(8)}.tmp")
         target.parent.mkdir(parents=True, exist_ok=True)
         try:
             _write(temporary, content)
@@ -32,9 +32,9 @@ def write_atomically(path: Path, data: bytes | str) -> None:
             with suppress(OSError):
                 temporary.unlink()
             raise
-    except OSError as error:
+    except (OSError, ValueError) as error:
         raise UsageError(
-            f"cannot be written: {error.strerror or error}",
+            f"cannot be written: {getattr(error, 'strerror', '') or error}",
             context=str(path),
             hint="name a file in a folder that you may write to",
         ) from error
