@@ -41,6 +41,7 @@ KEYS = {
         FactKey(name="metax.device.model", meaning="model", instance="bdf"),
         FactKey(name="metax.device.pci_id", meaning="PCI id", instance="bdf"),
         FactKey(name="metax.device.bios", meaning="BIOS", instance="bdf", view=View.HOST),
+        FactKey(name="metax.device.state", meaning="state", instance="bdf"),
         FactKey(name="metax.device.count", meaning="number of cards", node_only=True),
     )
 }
@@ -71,10 +72,10 @@ def node(
         "metax.kmd": "3.8.30",
         "metax.sdk": "3.5.3.20",
         "metax.device.count": 1,
-        "metax.device.model[@0000:0e:00.0]": "C500",
+        "metax.device.model[0000:0e:00.0]": "C500",
     }
     names = {"kmd": "metax.kmd", "sdk": "metax.sdk", "count": "metax.device.count"}
-    names["model"] = "metax.device.model[@0000:0e:00.0]"
+    names["model"] = "metax.device.model[0000:0e:00.0]"
     values |= {names[name]: value for name, value in changes.items()}
     known = {label: value for label, value in values.items() if value is not None}
     facts = [fact(label, value) for label, value in known.items()]

@@ -100,7 +100,7 @@ def _told(heard: Sources, place: Place) -> Iterator[Fact]:
 
 
 def _device(device: Device, source: str, place: Place) -> Iterator[Fact]:
-    at = f"@{device.bdf}"
+    at = device.bdf
     state = _state(device.state, place)
     if state == Observed(NOT_MAPPED):
         yield Fact(key="metax.device.state", instance=at, reading=state, source=source)
@@ -152,7 +152,7 @@ def _from_pci(place: Place, mapped: frozenset[str] | None) -> list[Fact]:
     """Return what the bus tells; in a container only of the cards that ``mx-smi`` can use."""
     facts: list[Fact] = []
     for bdf, device in place.pci.items() if isinstance(place.pci, dict) else ():
-        at = f"@{bdf}"
+        at = bdf
         if place.container is not False and mapped is not None and at not in mapped:
             continue
         pci_id: Reading = Observed(f"9999:{device}") if device else Unreadable("no id in sysfs")
@@ -187,7 +187,7 @@ def _count_of_bus(heard: Sources, place: Place, mapped: frozenset[str]) -> Readi
     count = len(place.pci)
     if any(isinstance(said, NoDevice) for said in heard.values()):
         return Unreadable(f"{count} on the PCI bus, mx-smi sees none")
-    if place.container is False or mapped == {f"@{bdf}" for bdf in place.pci}:
+    if place.container is False or mapped == set(place.pci):
         return Observed(count)
     if _any_output(heard):
         # A container sees its host's bus; mx-smi says which cards are mapped.

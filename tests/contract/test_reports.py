@@ -167,10 +167,10 @@ class TestTextOfASnapshot:
         assert "absent: kmd" in self.text(("metax.kmd", "", Absent()))
 
     def test_cards_that_read_the_same_are_one_line_and_the_odd_one_its_own(self) -> None:
-        cards = [("metax.device.memory_mib", f"@0000:{n}:00.0", Observed(65536)) for n in range(7)]
-        text = self.text(*cards, ("metax.device.memory_mib", "@0000:7:00.0", Observed(1)))
-        assert "device.memory_mib x 7            65536 MiB" in text
-        assert "device.memory_mib[@0000:7:00.0]  1 MiB" in text
+        cards = [("metax.device.memory_mib", f"0000:{n}:00.0", Observed(65536)) for n in range(7)]
+        text = self.text(*cards, ("metax.device.memory_mib", "0000:7:00.0", Observed(1)))
+        assert "device.memory_mib x 7           65536 MiB" in text
+        assert "device.memory_mib[0000:7:00.0]  1 MiB" in text
 
     def test_a_distribution_that_a_vendor_built_is_shown_among_many(self) -> None:
         many = [("python.package", f"/usr/p{n}", Observed("1.0")) for n in range(40)]

@@ -41,8 +41,9 @@ OF_THE_PLACE = {
     "container.runtime": GONE,
     "libc.version": "2.39",
     f"python.series[{ENV}]": "3.12",
-    "metax.device.pci_id[@0000:0e:00.0]": "9999:4001",
-    "metax.device.bios[@0000:0e:00.0]": "1.33.5.0",
+    "metax.device.pci_id[0000:0e:00.0]": "9999:4001",
+    "metax.device.bios[0000:0e:00.0]": "1.33.5.0",
+    "metax.device.state[0000:0e:00.0]": "available",
     "metax.module.loaded": "loaded",
     "metax.smi": "2.2.12",
 }
@@ -257,3 +258,27 @@ def test_one_unknown_wheel_more_is_never_green(row: Release, data: st.DataObject
     family = data.draw(st.sampled_from(["3.3.0.2", "3.5.3.9", "3.7.0.7", "9.9.9.9"]))
     verdict = judged(image_of(row, {"new-wheel": f"1.0+metax{family}"}))
     assert verdict.outcome is not Outcome.COMPATIBLE
+
+
+@pytest.mark.parametrize(
+    ("state", "outcome"),
+    [
+        ("available", Outcome.COMPATIBLE),
+        ("not mapped", Outcome.COMPATIBLE),
+        (DARK, Outcome.UNKNOWN),
+        ("not available: Driver And Vbios Compatibility Check Failed", Outcome.INCOMPATIBLE),
+    ],
+    ids=str,
+)
+def test_a_card_that_its_driver_refuses_is_never_green(
+    state: Value | Reading, outcome: Outcome
+) -> None:
+    row = next(row for row in MATRIX.tested if row.packages)
+    card = fact("metax.device.state[0000:0f:00.0]", state)
+    base = seen(row)
+    verdict = judged(snapshot(*base.facts, card))
+    of_the_card = [f for f in verdict.findings if f.subject == card.label]
+    assert [f.outcome for f in of_the_card if f.outcome is not Outcome.COMPATIBLE] == (
+        [] if outcome is Outcome.COMPATIBLE else [outcome]
+    )
+    assert verdict.outcome <= outcome

@@ -126,7 +126,7 @@ class TestWhatIsKnown:
 
     def test_every_instance_is_seen(self) -> None:
         node = snapshot(
-            fact("metax.device.model[@a]", "C500"), fact("metax.device.model[@b]", DARK)
+            fact("metax.device.model[a]", "C500"), fact("metax.device.model[b]", DARK)
         )
         labels = [seen.label for seen in parse("metax.device.model").seen(node)]
-        assert labels == ["metax.device.model[@a]", "metax.device.model[@b]"]
+        assert labels == ["metax.device.model[a]", "metax.device.model[b]"]

@@ -100,7 +100,7 @@ BROKEN: dict[Question, Given] = {
     **dict.fromkeys((TABLE, JSON, VERSIONS, LIST), Completed(1, "", "mxSmlInit: failure\n")),
 }
 """Two cards, no module, and a tool that fails."""
-OTHER = ("metax.device.state", "@0000:38:00.0")
+OTHER = ("metax.device.state", "0000:38:00.0")
 UNMAPPED: dict[Question, Given] = {
     **CARD,
     **pci(("0000:37:00.0", "0x4001"), ("0000:38:00.0", "0x4001")),
@@ -177,7 +177,7 @@ class TestAHealthyNode:
         ],
     )
     def test_everything_of_a_card_is_known(self, key: str, value: str | int) -> None:
-        assert set(readings(CARD, key, "@0000:37:00.0").values()) == {Observed(value)}
+        assert set(readings(CARD, key, "0000:37:00.0").values()) == {Observed(value)}
 
     def test_every_source_counts(self) -> None:
         counts = readings(CARD, "metax.device.count")
@@ -185,7 +185,7 @@ class TestAHealthyNode:
         assert len(counts) == 2
 
     def test_a_firmware_unit_belongs_to_its_card(self) -> None:
-        told = readings(CARD, "metax.device.firmware", "@0000:37:00.0/SMP0")
+        told = readings(CARD, "metax.device.firmware", "0000:37:00.0/SMP0")
         assert set(told.values()) == {Observed("1.33.5.0")}
 
     def test_a_card_that_is_not_sliced_has_no_slice(self) -> None:
@@ -211,12 +211,12 @@ class TestAHealthyNode:
 class TestABrokenDriver:
     def test_the_cards_are_known_from_the_bus(self) -> None:
         models = {f.instance: f.reading for f in facts(BROKEN) if f.key.endswith("model")}
-        assert models == dict.fromkeys(("@0000:37:00.0", "@0000:38:00.0"), Observed("C500"))
+        assert models == dict.fromkeys(("0000:37:00.0", "0000:38:00.0"), Observed("C500"))
         assert readings(BROKEN, "metax.device.count")[place.VENDORS.pattern] == Observed(2)
 
     def test_what_only_the_tool_knows_is_not_known(self) -> None:
         for key in ("metax.device.state", "metax.device.bios", "metax.device.memory_mib"):
-            told = readings(BROKEN, key, "@0000:37:00.0")
+            told = readings(BROKEN, key, "0000:37:00.0")
             assert [type(reading) for reading in told.values()] == [Unreadable], key
             assert "mxSmlInit: failure" in str(told)
 
@@ -261,10 +261,10 @@ class TestAContainer:
     @pytest.mark.parametrize("sign", [place.DOCKER, place.PODMAN, place.KUBERNETES])
     def test_cards_that_are_not_mapped_are_no_fault(self, sign: Question) -> None:
         inside: dict[Question, Given] = {**UNMAPPED, sign: Found(Status("file"))}
-        assert readings(inside, "metax.device.state", "@0000:38:00.0") == {
+        assert readings(inside, "metax.device.state", "0000:38:00.0") == {
             "mx-smi -L": Observed("not mapped")
         }
-        spoken = {f.key for f in facts(inside) if f.instance.startswith("@0000:38:00.0")}
+        spoken = {f.key for f in facts(inside) if f.instance.startswith("0000:38:00.0")}
         assert spoken == {"metax.device.state"}
 
     def test_layers_below_the_root_are_a_sign_too(self) -> None:
@@ -285,13 +285,13 @@ class TestAContainer:
         assert Observed(2) not in observed
 
     def test_on_a_host_they_are_a_fault(self) -> None:
-        assert readings(UNMAPPED, "metax.device.state", "@0000:38:00.0") == {
+        assert readings(UNMAPPED, "metax.device.state", "0000:38:00.0") == {
             "mx-smi -L": Observed("not available: MetaX Sysfs File Unaccessible")
         }
 
     def test_where_that_is_unknown_it_cannot_be_judged(self) -> None:
         unclear: dict[Question, Given] = {**UNMAPPED, place.DOCKER: Unreadable("not recorded")}
-        told = readings(unclear, "metax.device.state", "@0000:38:00.0")
+        told = readings(unclear, "metax.device.state", "0000:38:00.0")
         assert isinstance(told["mx-smi -L"], Unreadable)
 
     def test_its_modules_are_not_the_hosts(self) -> None:
@@ -431,5 +431,5 @@ def test_parameters_are_facts_of_their_own() -> None:
 
 def test_a_card_whose_id_is_new_has_no_model_from_the_bus() -> None:
     given = {**PLAIN, **pci(("0000:37:00.0", "0x4fff"))}
-    told = readings(given, "metax.device.model", "@0000:37:00.0")
+    told = readings(given, "metax.device.model", "0000:37:00.0")
     assert told[place.VENDORS.pattern] == Unreadable("no model is known for the PCI id 9999:4fff")
