@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mxenv.facts import Absent, Fact, FactKey, Observed, Reading, Unreadable
 from mxenv.probe import Probe
 from mxenv.probes import _distributions
 from mxenv.probes._distributions import matches
+from mxenv.probes._environment import INTERPRETER, Environment
 from mxenv.probes._reading import best
 from mxenv.question import Env, File, Found, Glob, Part
 
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from mxenv.facts import Value
-    from mxenv.probes._distributions import Distribution
     from mxenv.question import Answer, Answers, Question
 
 PREFIXES = (
@@ -40,7 +40,6 @@ RUNNING = Glob("/proc/[0-9]*/exe", Part.LINK)
 DPKG = File("/var/lib/dpkg/status", limit=32 << 20)
 """Where Debian's own interpreter has its whole version."""
 
-INTERPRETER = re.compile(r"(?P<prefix>/.+?)/bin/python3(?:\.(?P<minor>\d+))?")
 PATCH_LEVEL = re.compile(r'^#define PY_VERSION\s+"(3\.\d+\.\d+[a-z0-9+]*)"', re.MULTILINE)
 PYVENV = re.compile(r"^version(?:_info)?\s*=\s*(3\.\d+\.\d+)", re.MULTILINE)
 CONDA = re.compile(r"/conda-meta/python-(3\.\d+\.\d+)-[^/]*\.json$")
@@ -62,41 +61,6 @@ KEYS = (
         instance="env/name",
     ),
 )
-
-
-@dataclass(slots=True)
-class Environment:
-    """What was found below one prefix."""
-
-    prefix: str
-    interpreters: dict[str, str] = field(default_factory=dict)
-    """By path, where each leads."""
-    versions: list[tuple[Reading, str]] = field(default_factory=list)
-    """With their sources."""
-    distributions: list[Distribution] = field(default_factory=list)
-    closed: list[tuple[str, str, Unreadable]] = field(default_factory=list)
-    """Directories of it that could not be looked into: the key that lacks them, path, reason."""
-
-    @property
-    def interpreter(self) -> str:
-        """Return the path of its Python, the one that ``python3`` means if there is one."""
-        return min(self.interpreters, key=lambda path: (len(path), path), default="")
-
-    @property
-    def series(self) -> str:
-        """Return ``3.11``; empty if nothing tells."""
-        path = self.interpreter
-        for name in (path, self.interpreters.get(path, "")):
-            match = INTERPRETER.fullmatch(name)
-            if match and match["minor"]:
-                return f"3.{match['minor']}"
-        found = {d.series for d in self.distributions if d.series != "3"}
-        return found.pop() if len(found) == 1 else ""
-
-    def visible(self) -> list[Distribution]:
-        """Return the distributions that its Python sees: those of other series are not its own."""
-        series = self.series
-        return [d for d in self.distributions if not series or d.series in {series, "3"}]
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +117,8 @@ def read(answers: Answers) -> Iterator[Fact]:
     facts = [fact for prefix in sorted(found) for fact in _facts(found[prefix], answers)]
     told = {fact.key for fact in facts}
     yield from facts
+    if found and (closed := _closed(answers)):
+        yield closed
     nothing = Absent() if found else _nothing(answers)
     for key in KEYS:
         if key.name not in told:
@@ -280,6 +246,20 @@ def _debian(answers: Answers, series: str) -> Reading:
     stanza = answer.value[start : end if end > 0 else None] if start >= 0 else ""
     match = DEBIAN.search(stanza)
     return Observed(match[1].replace("~", "")) if match else Absent()
+
+
+def _closed(answers: Answers) -> Fact | None:
+    """Return the fact that there may be more environments than were found, if there may."""
+    answered = {asked.prefix: answers[asked.binaries] for asked in KNOWN}
+    closed = {p: answer for p, answer in answered.items() if isinstance(answer, Unreadable)}
+    if not closed:
+        return None
+    reasons = ", ".join(sorted({answer.reason for answer in closed.values()}))
+    reading = Unreadable(
+        f"others may be below {', '.join(closed)} ({reasons})",
+        passing=any(answer.passing for answer in closed.values()),
+    )
+    return Fact(key="python.interpreter", reading=reading, source="*/bin/python3*")
 
 
 def _nothing(answers: Answers) -> Reading:

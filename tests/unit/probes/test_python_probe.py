@@ -213,6 +213,16 @@ def test_an_environment_that_may_not_be_looked_into_is_unreadable() -> None:
     assert denied in facts["python.site[/opt/conda]"]
 
 
+def test_where_others_could_not_be_looked_for_there_may_be_more() -> None:
+    given: dict[Question, Given] = {
+        Glob("/venv/bin/python3*", Part.LINK): Unreadable("permission denied"),
+        Glob("/opt/venv/bin/python3*", Part.LINK): Unreadable("late", passing=True),
+    }
+    facts = look(CONDA, given=given)
+    reason = "others may be below /opt/venv, /venv (late, permission denied)"
+    assert facts["python.interpreter"] == [Unreadable(reason, passing=True)]
+
+
 def test_an_interpreter_of_which_no_file_has_the_last_field_has_no_version() -> None:
     facts = look({"/usr/bin/python3.9": ""})
     assert isinstance(facts["python.version[/usr]"][0], Unreadable)
