@@ -251,6 +251,12 @@ CODES: Mapping[str, Code] = {
         "and no wheel of the lock brings it. Python may run it (.pth, sitecustomize.py).",
         remedy="Do not use this image before you know what the file is for.",
     ),
+    "MX326": Code(
+        title="bytecode that no wheel brought",
+        meaning="Compiled modules lie beside those of locked wheels. Python runs them instead of "
+        "the sources, which were compared. A container that ran and was committed leaves them.",
+        remedy="Run `mxenv build` again, and take that image.",
+    ),
     "MX330": Code(
         title="asked of the host by the start gate",
         meaning="An image holds no host. Whether the start gate that will ask it is in place, and "

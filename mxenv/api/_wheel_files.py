@@ -89,7 +89,10 @@ class Inside:
 
     def node(self, path: str) -> tuple[str, Node | None]:
         """Return where ``path`` leads and what lies there; raise `Unanswered` if unknown."""
-        place = self.walker.find(path)
+        try:
+            place = self.walker.find(path)
+        except RecursionError:
+            raise Unanswered("its links are nested too deep") from None
         return place.path, None if place.status is None else self.files.at(place.path)
 
     def text(self, path: str) -> str | None:
@@ -208,13 +211,20 @@ _SAID = {
     "MX323": ("a RECORD that cannot be relied upon", "the RECORD of the locked wheel"),
     "MX324": ("not comparable", "to be compared with its wheel"),
     "MX325": ("brought by no wheel", "only what the locked wheels bring"),
+    "MX326": ("bytecode brought by no wheel", "no bytecode: a wheel has none, nor has a build"),
+}
+
+
+_REMEDIES = {
+    "MX324": "run `mxenv fetch LOCK`, then verify again",
+    "MX326": "run `mxenv build` again, and add nothing to the image",
 }
 
 
 def _named(code: str, name: str, paths: list[str]) -> Iterator[Finding]:
     """Yield one finding a file, then one for the rest."""
     word, wish = _SAID[code]
-    unknown = code == "MX324"
+    unknown = code in {"MX324", "MX326"}
     for path in sorted(paths)[:MOST]:
         yield Finding(
             code=code,
@@ -222,9 +232,7 @@ def _named(code: str, name: str, paths: list[str]) -> Iterator[Finding]:
             subject=name,
             found=f"{word}: {path}",
             expected=wish,
-            remedy="run `mxenv fetch LOCK`, then verify again"
-            if unknown
-            else "do not use this image; run `mxenv build` again",
+            remedy=_REMEDIES.get(code, "do not use this image; run `mxenv build` again"),
         )
     if len(paths) > MOST:
         yield Finding(
@@ -279,18 +287,23 @@ def _strangers(
     """Yield files that came with or after our layers, where Python looks, and in no RECORD."""
     first = min((node.layer for node in nodes.values()), default=0)
     known = {*files, *(file.target for file, _ in inside.lock.files)}
-    found = []
+    found: list[str] = []
+    compiled: list[str] = []
     for site in sites(inside.lock):
         folder = inside.files.at(site)
         if folder is None:
             continue
         known |= _recorded(inside, site, folder)
-        found += [
-            f"{path} (layer {inside.files.description.layers[node.layer].digest})"
-            for path, node in _below(site, folder)
-            if node.layer >= first and path not in known and "/__pycache__/" not in path
-        ]
+        for path, node in _below(site, folder):
+            if node.layer >= first and path not in known:
+                layer = inside.files.description.layers[node.layer].digest
+                kind = compiled if "/__pycache__/" in path else found
+                kind.append(f"{path} (layer {layer})")
     yield from _named("MX325", "site directory", found)
+    # A container that ran and was committed leaves it; but Python runs it before the source.
+    if compiled:
+        more = f" and {len(compiled) - 1} more" if compiled[1:] else ""
+        yield from _named("MX326", "site directory", [f"{compiled[0]}{more}"])
 
 
 def _recorded(inside: Inside, site: str, folder: Node) -> set[str]:

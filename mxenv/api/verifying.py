@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from mxenv.lock import Lock
     from mxenv.stores import ImageDescription, Source
 
+_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 IMAGES = ("image", "oci")
 """The schemes whose images are read layer by layer, every file of every wheel included."""
 
@@ -51,7 +53,16 @@ def verify(
     else:
         snapshot = nodes.snapshot_of(address, now=now)
         findings = _node(lock, snapshot, env or lock.target.prefix, str(lock_path))
-    return Verdict(subject=f"{address} against {lock_path}", findings=tuple(findings))
+    return Verdict(subject=f"{address} against {lock_path}", findings=tuple(map(_shown, findings)))
+
+
+def _shown(finding: Finding) -> Finding:
+    """Return a finding whose foreign words, names of files above all, move no terminal."""
+    return replace(
+        finding,
+        subject=_UNPRINTABLE.sub("?", finding.subject),
+        found=_UNPRINTABLE.sub("?", finding.found),
+    )
 
 
 def _source(scheme: str, rest: str) -> Source:

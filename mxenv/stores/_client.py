@@ -13,13 +13,13 @@ import requests
 from mxenv import __version__
 from mxenv.errors import MxenvError, RegistryError
 from mxenv.stores._credentials import Credentials, credentials
+from mxenv.stores._digests import printable
 from mxenv.stores._reference import DOCKER_HUB, hostname
 from mxenv.stores._words import (
     last_word,
     nobody,
     origin_of,
     pairs,
-    printable,
     reason,
     retry_after,
     scopes,

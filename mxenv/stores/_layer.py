@@ -22,9 +22,15 @@ if TYPE_CHECKING:
 
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _CHUNK = 1 << 20
-_MOST = 5_000_000
-"""Members of one layer; the largest images that are known have a tenth of it."""
-_DEEPEST = 256
+_BLOCKS = 1 << 14
+"""`tarfile` copies all that it holds with each header that it reads: a little is faster."""
+_MOST = 2_000_000
+"""Members of one layer; the largest images that are known have a fifth of it."""
+_HEADERS = 4 << 20
+"""Bytes that one header may have, with all that extends it: longer ones would fill the memory."""
+_SPARSE = 1 << 30
+"""Bytes of a file that is mostly holes: a small layer may claim any size."""
+DEEPEST = 256
 """Directories above one another: Linux cannot name many more (``PATH_MAX``)."""
 
 _KINDS = {
@@ -60,8 +66,8 @@ def members(source: Source, layer: Descriptor, diff_id: str) -> Iterator[Member]
     with damage(f"{source.name}: layer {layer.digest}"), source.blob(layer) as blob:
         plain = _Hashed(_decompressed(blob, layer))
         stream = cast("IO[bytes]", plain)  # `tarfile` only reads
-        with tarfile.open(fileobj=stream, mode="r|", bufsize=_CHUNK) as archive:
-            yield from _members(archive)
+        with tarfile.open(fileobj=stream, mode="r|", bufsize=_BLOCKS) as archive:
+            yield from _members(archive, plain)
         # The archive ends before the stream does: what pads it was announced too.
         while plain.read(_CHUNK):
             pass
@@ -80,6 +86,10 @@ class _Hashed:
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
         self._hash = hashlib.sha256()
+        self._at = 0
+        # The first header is read when the archive is opened.
+        self.until: int | None = _HEADERS
+        """Where reading has to stop, while only a header is looked for."""
 
     @property
     def digest(self) -> str:
@@ -88,6 +98,9 @@ class _Hashed:
     def read(self, size: int = -1, /) -> bytes:
         data = self._stream.read(size)
         self._hash.update(data)
+        self._at += len(data)
+        if self.until is not None and self._at > self.until:
+            raise ValueError(f"a header is longer than {_HEADERS} bytes")
         return data
 
 
@@ -118,9 +131,12 @@ def damage(place: str) -> Iterator[None]:
         raise LayoutError(f"is damaged: {str(error) or 'it ends early'}", context=place) from error
 
 
-def _members(archive: tarfile.TarFile) -> Iterator[Member]:
+def _members(archive: tarfile.TarFile, stream: _Hashed) -> Iterator[Member]:
     for ordinal in range(_MOST):
+        # `tarfile` reads a header whole, however long it says that it is.
+        stream.until = archive.offset + _HEADERS
         info = archive.next()
+        stream.until = None
         if info is None:
             return
         # The archive keeps every header it has seen, and a layer has many.
@@ -129,8 +145,10 @@ def _members(archive: tarfile.TarFile) -> Iterator[Member]:
         if kind == "file" and not info.isreg():
             continue  # a volume label and the like
         path = confined(info.name)
-        if path.count("/") > _DEEPEST:
+        if path.count("/") > DEEPEST:
             raise ValueError("its folders are nested too deep")
+        if info.issparse() and info.size > _SPARSE:
+            raise ValueError(f"{path!r} claims {info.size} bytes, most of them holes")
         yield Member(
             ordinal=ordinal,
             path=path,

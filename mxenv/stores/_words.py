@@ -11,19 +11,14 @@ from urllib.parse import urlsplit
 
 import urllib3
 
+from mxenv.stores._digests import printable
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import requests
 
 _PAIR = re.compile(r'(\w+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,]+))')
-_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
-_LONGEST = 300
-
-
-def printable(text: str) -> str:
-    """Return ``text`` as one short line that moves no terminal."""
-    return _UNPRINTABLE.sub(" ", text).strip()[:_LONGEST]
 
 
 def pairs(text: str) -> dict[str, str]:
@@ -36,7 +31,7 @@ def pairs(text: str) -> dict[str, str]:
 
 def retry_after(value: str) -> float | None:
     """Return the seconds that a ``Retry-After`` asks for, whichever way it is written."""
-    if value.strip().isdigit():
+    if value.strip().isdecimal():
         return float(value)
     try:
         until = parsedate_to_datetime(value)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from mxenv.errors import LayoutError
 from mxenv.stores import _documents
+from mxenv.stores._digests import printable
 
 if TYPE_CHECKING:
     from mxenv.stores import Descriptor, ImageDescription, Source
@@ -15,7 +16,7 @@ def describe(source: Source, platform: str) -> ImageDescription:
     """Return the manifest and configuration of the image for ``platform``; no layer is read."""
 
     def complain(message: str) -> LayoutError:
-        return LayoutError(message, context=source.name)
+        return LayoutError(printable(message), context=source.name)
 
     def read(descriptor: Descriptor) -> bytes:
         with source.blob(descriptor) as stream:

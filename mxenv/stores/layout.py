@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from mxenv._files import write_atomically
 from mxenv.errors import LayoutError, UsageError
 from mxenv.stores import OCI_INDEX, Descriptor, _documents
-from mxenv.stores._digests import checked, digest_of, is_digest
+from mxenv.stores._digests import checked, digest_of, is_digest, printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -92,10 +92,11 @@ def _check_version(folder: Path) -> None:
 
 
 def _complaint(path: Path) -> Callable[[str], LayoutError]:
-    return lambda message: LayoutError(message, context=str(path))
+    return lambda message: LayoutError(printable(message), context=str(path))
 
 
 def _read(path: Path) -> bytes:
+    _check_file(path)
     try:
         with path.open("rb") as file:
             content = file.read(_documents.LARGEST + 1)
@@ -104,6 +105,12 @@ def _read(path: Path) -> bytes:
     if len(content) > _documents.LARGEST:
         raise LayoutError("is larger than any such file need be", context=str(path))
     return content
+
+
+def _check_file(path: Path) -> None:
+    # To open a FIFO would wait for ever.
+    if path.exists() and not path.is_file():
+        raise LayoutError("is not a file", context=str(path))
 
 
 def _blob_path(folder: Path, digest: str) -> Path:
@@ -133,6 +140,7 @@ class LayoutSource:
     def blob(self, descriptor: Descriptor) -> AbstractContextManager[BinaryIO]:
         """Open a blob as a stream; read to its end, it is what the descriptor says."""
         path = _blob_path(self.path, descriptor.digest)
+        _check_file(path)
         try:
             # The stream closes it.
             file = path.open("rb")
@@ -168,7 +176,9 @@ class LayoutSource:
             return found[0]
         if not found:
             raise complain("names no image")
-        tags = ", ".join(sorted(filter(None, (_tag(d) for d in found)))) or "none of them by a tag"
+        tags = printable(
+            ", ".join(sorted(filter(None, map(_tag, found)))) or "none of them by a tag"
+        )
         raise UsageError(
             f"{path}: names {len(found)} images: {tags}", hint=f"write oci:{self.path}:TAG"
         )
@@ -179,7 +189,7 @@ class LayoutSource:
         path = self.path / "index.json"
         fitting = [d for d in found if self.tag in {_tag(d), d.digest}]
         if not fitting:
-            tags = ", ".join(sorted({_tag(d) for d in found} - {""})) or "none"
+            tags = printable(", ".join(sorted({_tag(d) for d in found} - {""})) or "none")
             raise LayoutError(
                 f"names no image {self.tag!r}", context=str(path), hint=f"tags there: {tags}"
             )

@@ -15,7 +15,7 @@ import urllib3
 from mxenv.errors import RegistryError
 from mxenv.stores import INDEXES, MANIFESTS, Descriptor, _documents
 from mxenv.stores._client import Client, Passing
-from mxenv.stores._digests import checked, digest_of
+from mxenv.stores._digests import checked, digest_of, printable
 from mxenv.stores._download import Download
 from mxenv.stores._reference import Reference, parse
 
@@ -86,7 +86,7 @@ class RegistrySource:
         return _has(self.client, self.reference, digest, "pull")
 
     def _complain(self, message: str) -> RegistryError:
-        return RegistryError(message, context=self.name)
+        return RegistryError(printable(message), context=self.name)
 
     def _manifest(self, name: str) -> tuple[Descriptor, bytes]:
         """Return one manifest or index, compared with its digest if that is what was asked for."""

@@ -8,7 +8,7 @@ from enum import Flag, auto
 from typing import IO, TYPE_CHECKING
 
 from mxenv.errors import LayoutError
-from mxenv.stores._layer import damage, members
+from mxenv.stores._layer import DEEPEST, damage, members
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -108,7 +108,7 @@ class Unpacked:
         if member.file is None or not want:
             return
         limit = min(LARGEST, MOST - self.kept) if Want.CONTENT in want else 0
-        with damage(f"{self.source.name}: {member.path}"):
+        with damage(f"{self.source.name}: {member.path!r}"):
             content = _content(member.file, limit, whole=Want.HASH in want)
         self.kept += len(content.data)
         before = self.contents.get((number, member.ordinal), Content())
@@ -213,6 +213,8 @@ def _directory(root: Node, parts: list[str], layer: int) -> Node:
         if child is None or child.kind != "directory":
             child = trail[-1].children[part] = Node(kind="directory", layer=layer)
         trail.append(child)
+        if len(trail) > DEEPEST:
+            raise LayoutError(f"{'/'.join(parts[:3])!r} …: its folders are nested too deep")
     return trail[-1]
 
 

@@ -10,15 +10,15 @@ from fnmatch import translate
 from typing import TYPE_CHECKING, BinaryIO
 
 from mxenv.facts import Absent, Unreadable, View
-from mxenv.question import Env, File, Found, Glob, Part, Status
+from mxenv.question import Answers, Env, File, Found, Glob, Part, Status
 from mxenv.stores.description import describe
 from mxenv.stores.unpacked import LARGEST, Node, Origin, Unpacked, Want, read
-from mxenv.transports._tree import Unanswered, answer, of_an_image
+from mxenv.transports._tree import Unanswered, Walker, of_an_image
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from mxenv.question import Answers, Given, Question
+    from mxenv.question import Given, Question
     from mxenv.stores import ImageDescription, Source
 
 _ALWAYS = "METADATA"
@@ -28,13 +28,15 @@ _ALWAYS = "METADATA"
 def wanted(questions: Iterable[Question]) -> Callable[[str], Want]:
     """Return which paths may be asked for: by their last names, for links may lead anywhere."""
     names = {_ALWAYS}
-    patterns = []
+    patterns: dict[str, None] = {}
     for question in questions:
+        if of_an_image(question) is not None:
+            continue
         match question:
             case File(path, part) if part is not Part.LINK:
                 names.add(path.rpartition("/")[2])
             case Glob(pattern, part) if part is not None and part is not Part.LINK:
-                patterns.append(translate(pattern.rpartition("/")[2]))
+                patterns[translate(pattern.rpartition("/")[2])] = None
             case _:
                 pass
     matches = re.compile("|".join(patterns) or r"(?!)").match
@@ -134,11 +136,25 @@ class LayerHost:
         if self.files is None:
             self.files = read(self.source, self.description, wanted(questions))
         tree = LayerTree(self.files)
-        answers = answer(tree, questions, self._beside)
+        answers = self._answers(tree, questions)
         if tree.wanted:
             self.files.fetch(tree.wanted)
-            answers = answer(tree, questions, self._beside)
+            answers = self._answers(tree, questions)
         return answers
+
+    def _answers(self, tree: LayerTree, questions: Iterable[Question]) -> Answers:
+        walker = Walker(tree)
+        return Answers({question: self._answer(walker, question) for question in questions})
+
+    def _answer(self, walker: Walker, question: Question) -> Given:
+        said = self._beside(question)
+        if said is not None:
+            return said
+        try:
+            return walker.answer(question)
+        except RecursionError:
+            # Links through links, each with a long way to go: somebody made them on purpose.
+            return Unreadable("its links are nested too deep")
 
     def _beside(self, question: Question) -> Given | None:
         if isinstance(question, Env):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import tarfile
 from typing import TYPE_CHECKING
 
@@ -324,6 +325,57 @@ class TestADamagedLayer:
     def test_a_hard_link_to_nothing_is_refused(self, tmp_path: Path) -> None:
         layout = image(tmp_path / "i", [hard("a", "nowhere")])
         with pytest.raises(LayoutError, match="hard link"):
+            one(layout, File("/a"))
+
+    def test_a_header_without_end_is_refused_before_it_fills_the_memory(
+        self, tmp_path: Path
+    ) -> None:
+        header = tarfile.TarInfo("x")
+        header.type, header.size = tarfile.XHDTYPE, 8 << 30
+        layout = tmp_path / "i"
+        content = gzip.compress(header.tobuf(tarfile.GNU_FORMAT) + b"\0" * (64 << 20))
+        put(layout, content)
+        plain = gzip.decompress(content)
+        below = [describe(f"{OCI}.layer.v1.tar+gzip", content)]
+        entry = add_manifest(layout, [], base=below, base_diff_ids=[sha256(plain)])
+        add_index(layout, [entry])
+        with pytest.raises(LayoutError, match="a header is longer than"):
+            one(layout, File("/x"))
+
+    def test_a_file_of_holes_that_claims_a_terabyte_is_refused(self, tmp_path: Path) -> None:
+        info, data = file("etc/x", "1")
+        info.pax_headers = {
+            "GNU.sparse.map": "0,1",
+            "GNU.sparse.size": str(1 << 40),
+        }
+        layout = image(tmp_path / "i", [(info, data)])
+        with pytest.raises(LayoutError, match="most of them holes"):
+            one(layout, File("/etc/x"))
+
+    def test_links_that_make_folders_without_end_are_refused(self, tmp_path: Path) -> None:
+        deep = "d/" * 200
+        layout = image(
+            tmp_path / "i", [folder(deep), link("up", deep), file(f"up/{'e/' * 200}x", "1")]
+        )
+        with pytest.raises(LayoutError, match="nested too deep"):
+            one(layout, File("/x"))
+
+    def test_links_through_links_are_one_answer(self, tmp_path: Path) -> None:
+        layout = image(tmp_path / "i", [link("a", "x/" * 1900), file("b", "1")])
+        answers = ask(layout, File("/a"), File("/b"))
+        assert answers[File("/a")] == Unreadable("its links are nested too deep")
+        assert answers[File("/b")] == Found("1")
+
+    def test_what_is_no_file_is_not_opened(self, tmp_path: Path) -> None:
+        layout = image(tmp_path / "i", [file("a", "1")])
+        blobs = layout / "blobs" / "sha256"
+        (blob,) = [path for path in blobs.iterdir() if path.read_bytes()[:2] == b"\x1f\x8b"]
+        blob.unlink()
+        os.mkfifo(blob)
+        assert isinstance(one(layout, File("/a")), Unreadable)
+        (layout / "index.json").unlink()
+        os.mkfifo(layout / "index.json")
+        with pytest.raises(LayoutError, match="not a file"):
             one(layout, File("/a"))
 
     def test_folders_nested_without_end_are_refused(self, tmp_path: Path) -> None:

@@ -262,9 +262,29 @@ class TestDistributions:
             file(f"{SITE}/evil.pth", "import os\n"),
             file(f"{SITE}/alpha/__pycache__/x.pyc", "bytecode"),
         )
-        said = found(small.verify(altered), "MX325")
-        assert f"{SITE}/evil.pth" in said
-        assert "pycache" not in said
+        verdict = small.verify(altered)
+        assert f"{SITE}/evil.pth" in found(verdict, "MX325")
+        assert "pycache" not in found(verdict, "MX325")
+        assert "x.pyc" in found(verdict, "MX326")
+
+    def test_names_that_would_move_a_terminal_are_shown_and_do_not(self, small: Project) -> None:
+        altered = small.on_top(
+            file(f"{SITE}/x\x1b]0;y\x07.py", ""),
+            file(f"{SITE}/b\udcff\udcfe.pth", ""),
+            *dist_info(SITE, "e\x1b[31m", "1\u202e"),
+        )
+        verdict = small.verify(altered)
+        text = "".join(f.subject + f.found for f in verdict.findings)
+        assert not [sign for sign in text if not sign.isprintable()]
+        assert f"{SITE}/b??.pth" in text
+        text.encode()
+
+    def test_links_that_never_end_are_one_answer(self, small: Project) -> None:
+        far = "x/" * 1900
+        altered = small.on_top(
+            file(f"{SITE}/.wh.alpha"), link(f"{SITE}/alpha", f"{far}y"), link("etc/os-release", far)
+        )
+        assert "__init__.py" in found(small.verify(altered), "MX324")
 
 
 class TestTheImageItself:
