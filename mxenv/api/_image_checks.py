@@ -15,7 +15,7 @@ from mxenv.verdict import Finding, Outcome
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mxenv.api._wheel_files import Inside
+    from mxenv.api._inside import Inside
     from mxenv.lock import Built, Lock
     from mxenv.stores import ImageDescription
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from mxenv.api._wheel_files import Inside
+    from mxenv.api._inside import Inside
     from mxenv.facts import Snapshot
     from mxenv.lock import Lock
     from mxenv.stores import ImageDescription, Source
@@ -80,7 +80,11 @@ def _image(
     lock: Lock, lock_path: Path, source: Source, wheelhouse: Path, now: datetime
 ) -> Iterator[Finding]:
     """Yield what is found in an image, read once from the base upwards."""
-    from mxenv.api import _image_checks, _wheel_files  # noqa: PLC0415 - imported late: images only
+    from mxenv.api import (  # noqa: PLC0415 - imported late: images only
+        _image_checks,
+        _inside,
+        _wheel_files,
+    )
     from mxenv.stores.description import describe  # noqa: PLC0415 - the same
     from mxenv.stores.unpacked import read  # noqa: PLC0415 - the same
     from mxenv.transports._layers import LayerHost, wanted  # noqa: PLC0415 - the same
@@ -91,7 +95,7 @@ def _image(
     asked = wanted(question for probe in nodes.probes() for question in probe.questions)
     files = read(source, image, lambda path: wheels(path) | asked(path))
     stands = _image_checks.standing(lock, image)
-    inside = _wheel_files.Inside(files=files, lock=lock, ours=stands.ours)
+    inside = _inside.Inside(files=files, lock=lock, ours=stands.ours)
     whole = tuple(
         _made_again(lock, lock_path, image)
         if lock.built is None
