@@ -38,7 +38,9 @@ CONTROL = re.compile(
     r"|[\x00-\x08\x0b-\x1f\x7f-\x9f]"
     r"|[\u200e\u200f\u202a-\u202e\u2066-\u2069]"  # they make text read otherwise than it is
 )
-URL_USER = re.compile(r"(?<=://)[^/\s]*@")
+SIGNS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+"""One of these is in all that `CONTROL` matches, and a set is fast to look for."""
+URL_USER = re.compile(r"://[^/\s]*@")
 HOME = re.compile(r"(?<=/home/)[^/\s:;,\"'*?\[\]()<>|]+")
 BEARER = "Bearer "
 UUID_END = re.compile(r"-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}\b")
@@ -88,11 +90,14 @@ def clean(text: str) -> str:
     Cleaning what is clean changes nothing. Cheap tests come first: a node says megabytes, and
     nearly nothing in them has to be masked.
     """
-    if not text.isascii():
+    try:
+        text.encode()
+    except UnicodeEncodeError:
         text = text.encode(errors="surrogateescape").decode(errors="replace")
-    text = CONTROL.sub("", text)
+    if SIGNS.search(text):
+        text = CONTROL.sub("", text)
     if "://" in text:
-        text = URL_USER.sub(f"{MASK}@", text)
+        text = URL_USER.sub(f"://{MASK}@", text)
     if "/home/" in text:
         text = HOME.sub("user", text)
     for prefix, form in TOKENS.items():
@@ -105,6 +110,8 @@ def clean(text: str) -> str:
 
 def _without_values(text: str) -> str:
     """Return ``text`` with the value masked after every word of `WORDS`."""
+    if ":" not in text and "=" not in text:
+        return text
     lower = text.lower()
     if len(lower) != len(text):
         # One letter of all has a lower case of two: places would no longer agree.
