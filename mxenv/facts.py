@@ -83,6 +83,12 @@ class Fact:
     source: str
     """What was asked: ``mx-smi -j``, ``/opt/maca/Version.txt``."""
     view: View = View.HOST
+    volatile: bool = False
+    """True if it was met only through what passes (a running process, a caller's variable).
+
+    As with a key that is volatile, it enters no fingerprint: a node stays the same node when a
+    process ends.
+    """
 
     @property
     def label(self) -> str:

@@ -110,7 +110,7 @@ def _known(snapshot: Snapshot, keys: Mapping[str, FactKey]) -> dict[At, Forms]:
     """Return what counts of every fact that may enter a digest."""
     known: dict[At, Forms] = {}
     for fact in snapshot.facts:
-        if not _key(fact.key, keys).volatile:
+        if not (fact.volatile or _key(fact.key, keys).volatile):
             forms = known.setdefault((fact.key, fact.instance), {})
             forms.setdefault(_form(fact.reading), fact.reading)
     return {at: _counting(forms) for at, forms in known.items()}

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 SCHEMA = "mxenv.snapshot/1"
 DIGEST = re.compile(r"mxenv\d+:[0-9a-f]{64}")
+FIELDS = ("key", "instance", "status", "value", "reason", "passing", "source", "view", "volatile")
 REMAKE = "make it again with `mxenv probe --out FILE`"
 
 
@@ -73,7 +74,8 @@ def _fact(fact: Fact) -> dict[str, object]:
             entry |= {"passing": True} if passing else {}
         case _:
             assert_never(fact.reading)
-    return entry | {"source": fact.source, "view": fact.view.value}
+    entry |= {"source": fact.source, "view": fact.view.value}
+    return entry | ({"volatile": True} if fact.volatile else {})
 
 
 def _dump(value: object) -> str:
@@ -126,6 +128,15 @@ class _Node:
             self.fail("not Unicode text")
         return self.value
 
+    def flag(self, name: str) -> bool:
+        """Return a truth that is written only where it holds."""
+        if not self.has(name):
+            return False
+        child = self.child(name)
+        if not isinstance(child.value, bool):
+            child.fail("neither true nor false")
+        return child.value
+
     def view(self) -> View:
         try:
             return View(self.text())
@@ -153,7 +164,7 @@ def _time(node: _Node) -> datetime:
 
 
 def _read_fact(node: _Node) -> Fact:
-    node.only("key", "instance", "status", "value", "reason", "passing", "source", "view")
+    node.only(*FIELDS)
     key = node.child("key")
     if not key.text():
         key.fail("empty")
@@ -163,6 +174,7 @@ def _read_fact(node: _Node) -> Fact:
         reading=_reading(node),
         source=node.child("source").text(),
         view=node.child("view").view(),
+        volatile=node.flag("volatile"),
     )
 
 
@@ -180,12 +192,7 @@ def _reading(node: _Node) -> Reading:
         case "absent":
             return Absent()
         case _:
-            passing = node.child("passing") if node.has("passing") else None
-            if passing is not None and not isinstance(passing.value, bool):
-                passing.fail("neither true nor false")
-            return Unreadable(
-                node.child("reason").text(), passing is not None and bool(passing.value)
-            )
+            return Unreadable(node.child("reason").text(), node.flag("passing"))
 
 
 def _value(node: _Node) -> Value:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from mxenv.facts import Absent, Fact, FactKey, Observed, Reading, Unreadable
@@ -113,8 +113,13 @@ def more(answers: Answers) -> Iterator[Question]:
 
 def read(answers: Answers) -> Iterator[Fact]:
     """Read every environment that was found; where none can be, say so."""
-    found = _environments(answers, (*KNOWN, *_elsewhere(answers)))
-    facts = [fact for prefix in sorted(found) for fact in _facts(found[prefix], answers)]
+    lasting = _environments(answers, KNOWN)
+    found = _environments(answers, _elsewhere(answers)) | lasting
+    facts = [
+        replace(fact, volatile=prefix not in lasting)
+        for prefix in sorted(found)
+        for fact in _facts(found[prefix], answers)
+    ]
     told = {fact.key for fact in facts}
     yield from facts
     if found and (closed := _closed(answers)):

@@ -88,6 +88,14 @@ def test_what_changes_by_itself_is_in_no_digest() -> None:
     assert fingerprint(snapshot(fact("heat", 40)), KEYS) == fingerprint(snapshot(), KEYS)
 
 
+def test_what_only_a_running_process_led_to_is_in_no_digest() -> None:
+    lasting = fact("package", "1", "/opt/conda/a")
+    passing = replace(fact("package", "2", "/srv/job/a"), volatile=True)
+    assert stack(lasting, passing) == stack(lasting)
+    assert node(lasting, passing) == node(lasting)
+    assert diff(snapshot(lasting, passing), snapshot(lasting), KEYS) == ()
+
+
 def test_sources_and_the_wording_of_reasons_are_in_no_digest() -> None:
     here = Fact(key="libc.version", reading=Unreadable("denied"), source="a")
     there = replace(here, reading=Unreadable("not recorded"), source="b")

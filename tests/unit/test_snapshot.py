@@ -20,6 +20,7 @@ WHOLE = Snapshot(
         Fact(key="a", reading=Observed(("x", 1, 2.5)), source="s"),
         Fact(key="a", instance="i/j", reading=Absent(), source="s", view=View.IMAGE),
         Fact(key="b", reading=Unreadable("no"), source="s"),
+        Fact(key="c", reading=Observed("1"), source="/proc/7/exe", volatile=True),
         Fact(key="libc.version", reading=Unreadable("late", passing=True), source="s"),
     ),
 )
@@ -38,7 +39,7 @@ def test_a_file_has_its_digests_and_one_fact_a_line() -> None:
     assert [line for line in text.splitlines() if '"key"' in line and "caf\xe9" not in line] == [
         line for line in text.splitlines() if line.startswith("  {")
     ]
-    assert len(text.splitlines()) == 6 + 4 + 3
+    assert len(text.splitlines()) == 6 + 5 + 3
 
 
 def test_a_snapshot_of_nothing_is_a_file_too() -> None:
@@ -77,6 +78,7 @@ def with_fact(**fields: Any) -> dict[str, Any]:
         (with_fact(key=""), "facts[0].key", "empty"),
         (with_fact(key="LEFT OUT"), "facts[0].key", "missing"),
         (with_fact(status="maybe"), "facts[0].status", "'maybe' is not one of observed, absent"),
+        (with_fact(volatile="yes"), "facts[0].volatile", "neither true nor false"),
         (with_fact(value=1), "facts[0].value", "does not belong to a fact that is absent"),
         (with_fact(status="observed"), "facts[0].value", "missing"),
         (with_fact(status="observed", value=True), "facts[0].value", "neither a string nor a"),

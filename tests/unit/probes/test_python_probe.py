@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mxenv.facts import Absent, Observed, Reading, Unreadable
+from mxenv.facts import Absent, Fact, Observed, Reading, Unreadable
 from mxenv.probes import python
 from mxenv.probes._distributions import HEAD, LONG_HEAD
 from mxenv.probes.python import Asked
@@ -28,14 +28,23 @@ def look(
     links: dict[str, str] | None = None,
     given: dict[Question, Given] | None = None,
 ) -> dict[str, list[Reading]]:
-    """Return what the probe reads from a tree of ``files``, in two rounds."""
+    """Return what the probe reads from a tree of ``files``, by label."""
+    facts: dict[str, list[Reading]] = {}
+    for fact in read(files, links, given):
+        facts.setdefault(fact.label, []).append(fact.reading)
+    return facts
+
+
+def read(
+    files: dict[str, str],
+    links: dict[str, str] | None = None,
+    given: dict[Question, Given] | None = None,
+) -> tuple[Fact, ...]:
+    """Return the facts that the probe reads from a tree of ``files``, in two rounds."""
     node = tree({path: text.encode() for path, text in files.items()}, links or {})
     first = answer(node, python.PROBE.questions, (given or {}).get)
     answers = first | answer(node, python.PROBE.more(first))
-    facts: dict[str, list[Reading]] = {}
-    for fact in python.PROBE.read(answers):
-        facts.setdefault(fact.label, []).append(fact.reading)
-    return facts
+    return tuple(python.PROBE.read(answers))
 
 
 CONDA = {
@@ -191,6 +200,16 @@ def test_environments_in_use_are_found_wherever_they_are() -> None:
     facts = look(files, given=given)
     assert facts["python.package[/srv/one/a]"] == [Observed("1")]
     assert facts["python.package[/srv/two/b]"] == [Observed("2")]
+
+
+def test_an_environment_that_only_a_process_led_to_lasts_no_longer_than_the_process() -> None:
+    files = dist("/opt/conda/lib/python3.10/site-packages", "a", "1") | dist(
+        "/srv/job/lib/python3.10/site-packages", "b", "2"
+    )
+    running = Found((("/proc/7/exe", Found("/srv/job/bin/python3.10")),))
+    facts = read(files, given={python.RUNNING: running})
+    passing = {fact.label: fact.volatile for fact in facts if fact.key == "python.package"}
+    assert passing == {"python.package[/opt/conda/a]": False, "python.package[/srv/job/b]": True}
 
 
 @pytest.mark.parametrize("prefix", ["relative", "/a/../b", "/a/*", "/a b", "/", "", "/opt/conda"])
