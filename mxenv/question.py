@@ -23,6 +23,8 @@ class Part(StrEnum):
     """How much of a file is wanted; big files are never carried whole."""
 
     WHOLE = "whole"
+    PACKAGES = "packages"
+    """Of dpkg's database of packages their names, states and versions, a sixth of it all."""
     HEAD = "head"
     DIGEST = "digest"
     ELF = "elf"
@@ -61,10 +63,10 @@ class Completed:
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """The content of a file: text (``WHOLE``, ``HEAD``), or its SHA-256 (``DIGEST``).
+    """The content of a file: text (``WHOLE``, ``PACKAGES``, ``HEAD``), or its SHA-256 (``DIGEST``).
 
     ``limit`` is in bytes; of a larger file ``HEAD`` gives the first ``limit`` bytes, and
-    ``WHOLE`` is unreadable.
+    ``WHOLE`` and ``PACKAGES`` are unreadable.
     """
 
     path: str

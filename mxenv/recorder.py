@@ -150,6 +150,8 @@ class _Notes:
 
     def _content(self, path: str, part: Part | None, limit: int, text: str) -> None:
         match part:
+            case Part.PACKAGES:
+                self._contents.setdefault(path, text)
             case Part.WHOLE:
                 self._contents[path] = text
                 if path in self._paths:

@@ -37,7 +37,7 @@ PREFIXES = (
 """Where images and nodes keep environments."""
 ACTIVE = (Env("VIRTUAL_ENV"), Env("CONDA_PREFIX"))
 RUNNING = Glob("/proc/[0-9]*/exe", Part.LINK)
-DPKG = File("/var/lib/dpkg/status", limit=32 << 20)
+DPKG = File("/var/lib/dpkg/status", Part.PACKAGES, limit=32 << 20)
 """Where Debian's own interpreter has its whole version."""
 
 PATCH_LEVEL = re.compile(r'^#define PY_VERSION\s+"(3\.\d+\.\d+[a-z0-9+]*)"', re.MULTILINE)

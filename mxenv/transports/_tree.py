@@ -33,6 +33,7 @@ HOPS = 40
 """How many links Linux follows for one path (``MAXSYMLINKS``)."""
 CHUNK = 1 << 20
 DIRECTORY = Status("directory", mode=0o755)
+FIELDS = (b"Package: ", b"Status: ", b"Version: ")
 OF_A_NODE = ("/proc", "/sys", "/dev")
 """What the kernel of a running node fills; in an image it is empty or left over."""
 
@@ -257,17 +258,21 @@ def _read(file: BinaryIO, part: Part, limit: int) -> Answer[str]:
             return Found(_text(file.read(limit)))
         case Part.DIGEST:
             return Found(_sha256(file))
-        case Part.WHOLE:
+        case Part.WHOLE | Part.PACKAGES:
             content = file.read(limit + 1)
-            return (
-                Unreadable(f"larger than {limit} bytes")
-                if len(content) > limit
-                else Found(_text(content))
-            )
+            if len(content) > limit:
+                return Unreadable(f"larger than {limit} bytes")
+            return Found(_text(content if part is Part.WHOLE else _packages(content)))
         case Part.ELF | Part.LINK:
             return Unreadable("not read yet")
         case _:
             assert_never(part)
+
+
+def _packages(status: bytes) -> bytes:
+    """Return the lines of dpkg's ``status`` that say which package is there in which version."""
+    lines = status.splitlines(keepends=True)
+    return b"".join(line for line in lines if line == b"\n" or line.startswith(FIELDS))
 
 
 def _text(content: bytes) -> str:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from mxenv.transports import Allowed
 
 READERS = 4
-"""Threads that read files: more only help on slow file systems, and there memory counts too."""
+"""Threads that read files, at most: one to begin with, since on a fast disk more are slower."""
 RUNNERS = 6
 """Commands that run at once; a vendor's tool may take a second to start."""
 SECONDS = 20.0
@@ -77,6 +77,7 @@ class _Work:
         self._started: dict[Question, float] = {}
         self._stop = threading.Event()
         self._threads: list[threading.Thread] = []
+        self._readers = 1
 
     def done(self, questions: Iterable[Question]) -> Answers:
         """Return all answers; what was not answered in time has a passing reason."""
@@ -105,7 +106,7 @@ class _Work:
         files: SimpleQueue[Question] = SimpleQueue()
         for question in questions:
             (commands if isinstance(question, Command) else files).put(question)
-        return [(commands, RUNNERS), (files, READERS)]
+        return [(commands, RUNNERS), (files, self._readers)]
 
     def _next(
         self, pending: set[Question], queues: list[tuple[SimpleQueue[Question], int]]
@@ -113,6 +114,10 @@ class _Work:
         try:
             question, answer = self._answered.get(timeout=0.2)
         except Empty:
+            if self._readers < READERS:
+                # A slow file system: others read on meanwhile.
+                self._readers += 1
+                self._serve(queues[-1][0], 1)
             now = time.monotonic()
             for late in list(pending):
                 if now - self._started.get(late, now) > self._host.limit(late):

@@ -23,7 +23,7 @@ BUILT = (
     Glob("/lib/modules/*/updates/dkms/metax.ko*"),
     Glob("/lib/modules/*/weak-updates/metax.ko*"),
 )
-DPKG = File("/var/lib/dpkg/status", limit=32 << 20)
+DPKG = File("/var/lib/dpkg/status", Part.PACKAGES, limit=32 << 20)
 RPM = Command(("rpm", "-q", "--qf", "%{VERSION}\\n", "metax-driver"))
 NODES = Glob("/dev/mx*")
 DRI = Glob("/dev/dri/*")
