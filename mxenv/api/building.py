@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -10,14 +11,13 @@ from typing import TYPE_CHECKING
 from mxenv import _plugins
 from mxenv import lock as locks
 from mxenv._files import write_atomically
-from mxenv.api.project import read_lock
+from mxenv.api.project import base_of, files_of, read_lock
 from mxenv.engines import Engine, Layer, Order
-from mxenv.errors import Incompatible, UsageError
-from mxenv.image import LAYOUT
+from mxenv.errors import EngineError, Incompatible, UsageError
 from mxenv.lock import WHEELHOUSE, Built
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from mxenv.engines import Product
     from mxenv.lock import Lock
@@ -62,17 +62,15 @@ def build(  # noqa: PLR0913 - each is a choice of the user
     The digests are written into the lock unless ``record`` is false. With ``check`` nothing is
     written at all: every layer is made anew, and `Incompatible` raised if it is not the lock's.
     """
-    from mxenv.engines import _cache  # noqa: PLC0415 - imported late: plug-ins are
-
     lock = read_lock(lock_path)
     chosen: Engine = _plugins.load("engines", engine)
     order = Order(
         lock=lock,
         lock_text=locks.render(locks.without_image(lock)),
-        base=_base(lock, lock_path),
+        base=base_of(lock, lock_path),
         wheelhouse=wheelhouse or lock_path.parent / WHEELHOUSE,
-        files=files or _files(lock, lock_path),
-        cache=cache or _cache.default_root(),
+        files=files or files_of(lock, lock_path),
+        cache=cache or cache_root(os.environ),
         out=out if out or push else Path("dist") / lock.name,
         push=push,
         with_base=with_base,
@@ -154,33 +152,16 @@ def _result(product: Product, *, changed: bool) -> BuildResult:
     )
 
 
-def _roots(lock_path: Path) -> tuple[Path, ...]:
-    """Return where the project may lie that a lock belongs to, the likeliest first.
-
-    Whatever is found there is compared with the digests in the lock.
-    """
-    folder = lock_path.absolute().parent
-    above = (folder.parent,) if folder.name == "lockfiles" else ()
-    return (*above, folder, Path.cwd())
-
-
-def _base(lock: Lock, lock_path: Path) -> str:
-    """Return where the base is read; a layout's folder is relative to the project."""
-    reference = lock.base.reference
-    if not reference.startswith(LAYOUT):
-        return reference
-    name = reference.removeprefix(LAYOUT)
-    # A tag may have moved on, or be gone: the digest is what was locked.
-    head, colon, tag = name.rpartition(":")
-    plain = head if colon and head and "/" not in tag else name
-    for root in _roots(lock_path):
-        for folder in (root / name.partition("@")[0], root / plain):
-            if (folder / "oci-layout").is_file():
-                return f"{LAYOUT}{folder}@{lock.base.digest}"
-    return reference
-
-
-def _files(lock: Lock, lock_path: Path) -> Path:
-    """Return the folder of the image description, to which added files are relative."""
-    folders = [root / "images" / lock.name for root in _roots(lock_path)]
-    return next((folder for folder in folders if folder.is_dir()), folders[0])
+def cache_root(environ: Mapping[str, str]) -> Path:
+    """Return where layers are kept: ``MXENV_CACHE_DIR``, or the user's cache folder."""
+    if chosen := environ.get("MXENV_CACHE_DIR"):
+        return Path(chosen)
+    if kept := environ.get("XDG_CACHE_HOME"):
+        return Path(kept) / "mxenv"
+    try:
+        return Path.home() / ".cache" / "mxenv"
+    except RuntimeError as error:
+        # A container may run under a number that no user has.
+        raise EngineError(
+            "there is no home folder to keep layers in", hint="set MXENV_CACHE_DIR to a folder"
+        ) from error

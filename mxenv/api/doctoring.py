@@ -9,8 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mxenv.api import checking
-from mxenv.engines import _cache
+from mxenv.api import building, checking
 from mxenv.errors import MxenvError
 from mxenv.verdict import Finding, Outcome, Verdict
 
@@ -29,7 +28,7 @@ def examine(environ: Mapping[str, str], matrices: Sequence[Path] = ()) -> Verdic
     """Look at everything that mxenv stands on; nothing is asked over a network."""
     findings = (
         _python(),
-        _cache_folder(_cache.default_root()),
+        _cache_folder(building.cache_root(environ)),
         _uv(),
         _index(environ),
         _engine(environ),

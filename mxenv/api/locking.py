@@ -12,7 +12,6 @@ from mxenv import image as images
 from mxenv import lock as locks
 from mxenv._files import write_atomically
 from mxenv.api import bases, project
-from mxenv.api.fetching import Fetched, fetch
 from mxenv.api.project import NO_ACCELERATOR, lock_path, read_image, read_lock
 from mxenv.errors import Incompatible
 from mxenv.facts import Fact, Observed, Snapshot, Unreadable, View
@@ -32,19 +31,6 @@ if TYPE_CHECKING:
     from mxenv.matrix import Matrix
     from mxenv.resolvers import Resolution, Resolver
     from mxenv.verdict import Verdict
-
-__all__ = [
-    "Fetched",
-    "LockResult",
-    "Options",
-    "fetch",
-    "lock",
-    "lock_path",
-    "read_image",
-    "read_lock",
-    "snapshot_of",
-    "stale",
-]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

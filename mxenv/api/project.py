@@ -14,6 +14,7 @@ from mxenv._hashing import sha256_of
 from mxenv.api import nodes
 from mxenv.constraint import Constraint
 from mxenv.errors import ImageError, LockError, UsageError
+from mxenv.image import LAYOUT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,6 +44,36 @@ def root_of_lock(lock: Path) -> Path:
     """Return the project's root: what ``lockfiles/`` lies in, or else the file's own folder."""
     folder = lock.absolute().parent
     return folder.parent if folder.name == LOCKFILES else folder
+
+
+def _roots(path: Path) -> tuple[Path, ...]:
+    """Return where the project may lie that a lock belongs to, the likeliest first.
+
+    Whatever is found there is compared with the digests in the lock.
+    """
+    return root_of_lock(path), path.absolute().parent, Path.cwd()
+
+
+def base_of(lock: Lock, path: Path) -> str:
+    """Return where the base is read; a layout's folder is relative to the project."""
+    reference = lock.base.reference
+    if not reference.startswith(LAYOUT):
+        return reference
+    name = reference.removeprefix(LAYOUT)
+    # A tag may have moved on, or be gone: the digest is what was locked.
+    head, colon, tag = name.rpartition(":")
+    plain = head if colon and head and "/" not in tag else name
+    for root in _roots(path):
+        for folder in (root / name.partition("@")[0], root / plain):
+            if (folder / "oci-layout").is_file():
+                return f"{LAYOUT}{folder}@{lock.base.digest}"
+    return reference
+
+
+def files_of(lock: Lock, path: Path) -> Path:
+    """Return the folder of the image description, to which added files are relative."""
+    folders = [root / "images" / lock.name for root in _roots(path)]
+    return next((folder for folder in folders if folder.is_dir()), folders[0])
 
 
 def lock_path(image_toml: Path, out: Path | None = None) -> Path:

@@ -7,8 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from mxenv.api import _packages, building, nodes
-from mxenv.api.locking import read_lock
+from mxenv.api import _packages, nodes, project
 from mxenv.constraint import Constraint
 from mxenv.errors import EngineError, InvalidFile, LockError, UsageError
 from mxenv.facts import Absent, Observed, Unreadable
@@ -44,7 +43,7 @@ def verify(
     if none is named; a node, a recording or a snapshot by versions and by what the lock asks of a
     host. ``env`` is the prefix of the environment to look at, if it is not the lock's.
     """
-    lock = read_lock(lock_path)
+    lock = project.read_lock(lock_path)
     now = now or datetime.now(UTC)
     scheme, _, rest = address.partition(":")
     if scheme in IMAGES:
@@ -120,8 +119,7 @@ def _made_again(lock: Lock, lock_path: Path, image: ImageDescription) -> Iterato
         return
     scheme, rest = "image", f"{lock.base.reference.partition('@')[0]}@{lock.base.digest}"
     if lock.base.reference.startswith(LAYOUT):
-        # Where a project's layouts lie is known in one place.
-        scheme, _, rest = building._base(lock, lock_path).partition(":")  # noqa: SLF001 - not public yet
+        scheme, _, rest = project.base_of(lock, lock_path).partition(":")
     try:
         base = describe(_source(scheme, rest), lock.target.platform)
     except (EngineError, InvalidFile) as error:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import secrets
 import time
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mxenv.engines._blob import Blob
@@ -19,6 +17,7 @@ from mxenv.layers import Entry
 if TYPE_CHECKING:
     import io
     from collections.abc import Callable, Iterator
+    from pathlib import Path
     from typing import BinaryIO
 
 STALE = 24 * 60 * 60
@@ -129,18 +128,3 @@ def _document(blob: Blob) -> bytes:
     entries = [[entry.path, entry.sha256, entry.size, entry.mode] for entry in blob.entries]
     head = {"diff_id": blob.diff_id, "digest": blob.digest, "size": blob.size}
     return json.dumps({**head, "entries": entries}).encode()
-
-
-def default_root() -> Path:
-    """Return where layers are kept: ``MXENV_CACHE_DIR``, or the user's cache folder."""
-    if chosen := os.environ.get("MXENV_CACHE_DIR"):
-        return Path(chosen)
-    if kept := os.environ.get("XDG_CACHE_HOME"):
-        return Path(kept) / "mxenv"
-    try:
-        return Path.home() / ".cache" / "mxenv"
-    except RuntimeError as error:
-        # A container may run under a number that no user has.
-        raise EngineError(
-            "there is no home folder to keep layers in", hint="set MXENV_CACHE_DIR to a folder"
-        ) from error

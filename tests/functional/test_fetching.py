@@ -24,6 +24,7 @@ from mxenv import lock as locks
 from mxenv._download import Line, Wanted
 from mxenv.api import checking, fetching, locking
 from mxenv.api.fetching import From, How
+from mxenv.api.project import read_lock
 from mxenv.errors import IndexFailed, LockError, UsageError, WheelError
 
 if TYPE_CHECKING:
@@ -133,7 +134,7 @@ class TestAWheelhouse:
         assert (house / LIB).read_bytes() == good
 
     def test_of_a_lock_without_packages_is_not_even_made(self, lock: Path) -> None:
-        empty = replace(locking.read_lock(lock), packages=(), requires=())
+        empty = replace(read_lock(lock), packages=(), requires=())
         lock.write_text(locks.render(empty))
         assert fetching.fetch(lock).wheels == ()
         assert not (lock.parent / "wheelhouse").exists()
@@ -146,7 +147,7 @@ class TestAWheelhouse:
     def test_progress_ends_at_the_whole(self, lock: Path, index: Index) -> None:
         told: list[tuple[int, int]] = []
         fetching.fetch(lock, where=here(index), progress=lambda *said: told.append(said))
-        size = sum(package.wheel.size for package in locking.read_lock(lock).packages)
+        size = sum(package.wheel.size for package in read_lock(lock).packages)
         assert told[-1] == (size, size)
 
 
@@ -182,7 +183,7 @@ class TestAnIndexThatMisbehaves:
         self, lock: Path, index: Index
     ) -> None:
         text = lock.read_text()
-        wheel = locking.read_lock(lock).packages[0].wheel
+        wheel = read_lock(lock).packages[0].wheel
         lock.write_text(text.replace(wheel.sha256, "0" * 64))
         with pytest.raises(IndexFailed, match=f"has {APP} with sha256 {wheel.sha256}; locked is"):
             fetching.fetch(lock, where=here(index))

@@ -25,6 +25,7 @@ from packaging.pylock import Pylock
 
 from mxenv import lock as locks
 from mxenv.api import checking, locking, nodes
+from mxenv.api.project import lock_path, read_image, read_lock
 from mxenv.errors import (
     ImageError,
     Incompatible,
@@ -156,7 +157,7 @@ class TestOnScratch:
         alone = project / "alone"
         alone.mkdir()
         (alone / "image.toml").write_text(SCRATCH)
-        assert locking.lock_path(alone / "image.toml") == alone / "lockfiles" / "pylock.small.toml"
+        assert lock_path(alone / "image.toml") == alone / "lockfiles" / "pylock.small.toml"
 
     def test_a_file_is_locked_by_its_content(self, project: Path) -> None:
         source = project / "images" / "small" / "a.sh"
@@ -272,7 +273,7 @@ class TestStale:
 
     def test_reading_a_lock_that_is_not_there_says_what_to_do(self, project: Path) -> None:
         with pytest.raises(LockError) as caught:
-            locking.read_lock(project / "pylock.gone.toml")
+            read_lock(project / "pylock.gone.toml")
         assert caught.value.hint == "run `mxenv lock` first"
 
 
@@ -432,7 +433,7 @@ class TestTheImagesOfThisProject:
     def test_their_descriptions_obey_the_schema(self, name: str) -> None:
         path = ROOT / "images" / name / "image.toml"
         jsonschema.validate(plain(tomllib.loads(path.read_text())), schema("image"))
-        image, _ = locking.read_image(path)
+        image, _ = read_image(path)
         assert image.name == name
 
     def test_the_lock_of_the_demo_is_fresh(self) -> None:
@@ -441,4 +442,4 @@ class TestTheImagesOfThisProject:
 
     def test_the_lock_of_the_demo_is_as_mxenv_writes_it(self) -> None:
         path = ROOT / "lockfiles" / "pylock.demo.toml"
-        assert locks.render(locking.read_lock(path)) == path.read_text()
+        assert locks.render(read_lock(path)) == path.read_text()
