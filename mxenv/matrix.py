@@ -120,6 +120,9 @@ class Series:
         return f"{self.file}:series:{self.id}"
 
 
+Row = Release | Rule | Broken | Tested | Series
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Matrix:
     """All rows of all files that were laid over one another."""
@@ -133,6 +136,11 @@ class Matrix:
     broken: tuple[Broken, ...] = ()
     tested: tuple[Tested, ...] = ()
     series: tuple[Series, ...] = ()
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """Return every row, of whatever kind."""
+        return (*self.releases, *self.tested, *self.rules, *self.broken, *self.series)
 
     def alike(self, card: str, other: str) -> bool:
         """Tell whether two models are one, or stand in one series."""

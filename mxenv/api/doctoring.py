@@ -91,8 +91,7 @@ def _matrix(extra: Sequence[Path]) -> Finding:
     except MxenvError as error:
         return _missing("MX506", "matrix", str(error), error.hint or "Install mxenv again.")
     files = ", ".join(f"{name} {revision}" for name, revision in matrix.files)
-    rows = sum(map(len, (matrix.releases, matrix.rules, matrix.broken, matrix.tested)))
-    return _fine("MX506", "matrix", f"{rows} rows: {files}")
+    return _fine("MX506", "matrix", f"{len(matrix.rows)} rows: {files}")
 
 
 def _fine(code: str, subject: str, found: str) -> Finding:

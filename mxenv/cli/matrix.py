@@ -15,12 +15,9 @@ from mxenv.errors import UsageError
 from mxenv.verdict import Evidence, Outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
-    from mxenv.matrix import Broken, Matrix, Release, Rule, Series, Tested
-
-    Row = Release | Rule | Broken | Tested | Series
+    from mxenv.matrix import Row
 
 
 @click.group(
@@ -37,9 +34,9 @@ def show(output: Output, *, matrix: tuple[Path, ...]) -> None:
     """List every row in one line: its name, and what it says."""
     from mxenv.api import checking  # noqa: PLC0415 - imported late: --help needs none of it
 
-    rows = checking.load_matrix(matrix)
-    output.values("mxenv.rows/1", {row.row: _summary(row) for row in _rows(rows)})
-    output.note(f"matrix {rows.digest}, revisions: {', '.join(' '.join(f) for f in rows.files)}")
+    known = checking.load_matrix(matrix)
+    output.values("mxenv.rows/1", {row.row: _summary(row) for row in known.rows})
+    output.note(f"matrix {known.digest}, revisions: {', '.join(' '.join(f) for f in known.files)}")
 
 
 @COMMAND.command("why")
@@ -47,10 +44,13 @@ def show(output: Output, *, matrix: tuple[Path, ...]) -> None:
 @_options.matrices
 @answers(PLAIN)
 def why(output: Output, *, row: str, matrix: tuple[Path, ...]) -> None:
-    """Show all of one row, with its evidence; ROW is a name that a finding gives, or its end."""
+    """Show all of one row, with its evidence.
+
+    ROW is a name that a finding gives, or its end.
+    """
     from mxenv.api import checking  # noqa: PLC0415 - imported late: --help needs none of it
 
-    rows = {found.row: found for found in _rows(checking.load_matrix(matrix))}
+    rows = {found.row: found for found in checking.load_matrix(matrix).rows}
     named = [name for name in rows if name == row or name.endswith(f":{row}")]
     if len(named) != 1:
         ids = {name.rpartition(":")[2]: name for name in rows}
@@ -61,14 +61,6 @@ def why(output: Output, *, row: str, matrix: tuple[Path, ...]) -> None:
             f"{said} called {row!r}", hint=f"one of {', '.join(named)}" if named else hint
         )
     output.values("mxenv.row/1", _whole(rows[named[0]]))
-
-
-def _rows(matrix: Matrix) -> Iterator[Row]:
-    yield from matrix.releases
-    yield from matrix.tested
-    yield from matrix.rules
-    yield from matrix.broken
-    yield from matrix.series
 
 
 def _summary(row: Row) -> str:
