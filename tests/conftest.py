@@ -16,12 +16,16 @@ import _debian
 import _metax_base
 import _registry
 import pytest
+from hypothesis import settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 ROOT = Path(__file__).parent.parent
 PARTS = frozenset({"engine", "registry", "rootfs"})
+# How long one example takes says how busy the machine is, and nothing about a law.
+settings.register_profile("mxenv", deadline=None)
+settings.load_profile("mxenv")
 ENGINE = ("docker", "version", "--format", "{{.Server.Version}}")
 
 

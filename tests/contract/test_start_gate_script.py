@@ -271,9 +271,7 @@ OPERATORS = st.sampled_from(["==", "!=", ">=", ">", "<=", "<", "in", "family"])
 
 
 @pytest.mark.parametrize("argv", HERE, ids=" ".join)
-@settings(
-    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(FIELDS, OPERATORS, FIELDS), min_size=1, max_size=60))
 def test_a_shell_compares_versions_as_mxenv_does(
     argv: tuple[str, ...], cases: list[tuple[str, str, str]]

@@ -117,7 +117,7 @@ locks = st.builds(
 )
 
 
-few = settings(max_examples=40, deadline=None)
+few = settings(max_examples=40)
 """Whole locks are large values, and writing them is slow; the unit tests have the corners."""
 
 
