@@ -9,7 +9,8 @@ from functools import lru_cache
 _LONGEST = 256
 """Characters; what is longer is no version, and is kept as opaque text."""
 
-_RELEASE = r"v?(?:(?P<epoch>[0-9]++)!)?(?P<release>[0-9]++(?:\.[0-9]++)*+)"
+# Never `*+` or `++` after a group: before 3.11.5, Python then remembers the group's end wrongly.
+_RELEASE = r"v?(?:(?P<epoch>[0-9]++)!)?(?P<release>[0-9]++(?:\.[0-9]++)*)"
 _PRE = r"[-_.]?(?P<pre>alpha|a|beta|b|preview|pre|c|rc)[-_.]?(?P<pre_n>[0-9]*+)"
 _POST = r"(?:-(?P<post_i>[0-9]++)|[-_.]?(?P<post>post|rev|r)[-_.]?(?P<post_n>[0-9]*+))"
 _DEV = r"[-_.]?(?P<dev>dev)[-_.]?(?P<dev_n>[0-9]*+)"
