@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, assert_never
 
 from mxenv.facts import Absent, Observed, Unreadable
-from mxenv.matrix import same_family
+from mxenv.matrix import GRADES, same_family
 from mxenv.nearness import apart, card_names, nearest_pair, nearest_row, nearest_sdk, rows_with_sdk
 from mxenv.selector import PACKAGE
 from mxenv.stack import (
@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from mxenv.matrix import Matrix, Release, Rule, Tested
     from mxenv.nearness import Row
     from mxenv.stack import Component, Fit, Stack
-
-_GRADES = ("site", "vendor", "partner", "os-vendor", "observed", "third-party")
-"""Whose word is named where several say the same."""
 
 
 def cover(found: Stack, matrix: Matrix, kept: Sequence[Rule]) -> Iterator[Finding]:
@@ -162,7 +159,7 @@ def _best(fits: Iterable[Fit]) -> Row:
     """Return the row that says most of the node: by fitting parts, then by who says it."""
 
     def rank(fit: Fit) -> tuple[int, int, str]:
-        grade = min(_GRADES.index(piece.grade) for piece in fit.row.evidence)
+        grade = min(GRADES.index(piece.grade) for piece in fit.row.evidence)
         return (-len(fit.matched), grade, fit.row.row)
 
     return min(fits, key=rank).row

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from mxenv.constraint import Agreement, Constraint
 
 SCHEMA = "mxenv.matrix/1"
+GRADES = ("site", "vendor", "partner", "os-vendor", "observed", "third-party")
+"""Whose word evidence can be; the first one counts where several say the same."""
 SDK_FIELDS = 3
 """How many fields make an SDK family: the fourth counts separately for each product.
 

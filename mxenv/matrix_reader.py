@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 from mxenv import version
 from mxenv.constraint import Agreement, Constraint
+from mxenv.distribution import normalised
 from mxenv.errors import MatrixError, UsageError
-from mxenv.matrix import SCHEMA, Broken, Matrix, Release, Rule, Series, Tested
+from mxenv.matrix import GRADES, SCHEMA, Broken, Matrix, Release, Rule, Series, Tested
 from mxenv.selector import Selector
 from mxenv.table import Table
 from mxenv.verdict import Evidence, Outcome
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from mxenv.facts import FactKey
 
 KINDS = ("release", "rule", "broken", "tested", "series")
-GRADES = ("vendor", "partner", "os-vendor", "third-party", "observed", "site")
 SEVERITIES = {"incompatible": Outcome.INCOMPATIBLE, "unknown": Outcome.UNKNOWN}
 _COVERING = {"vendor", "site"}
 """Whose word on driver and SDK counts: the maker's, and that of whoever runs the nodes."""
@@ -194,11 +194,6 @@ def _components(table: Table, name: str) -> tuple[tuple[str, str], ...]:
             table.fail(f"{name}.{distribution}", f"{text!r} is no version")
         found.append((normalised(distribution), text))
     return tuple(sorted(found))
-
-
-def normalised(name: str) -> str:
-    """Return a distribution's name as PEP 503 spells it."""
-    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def _constraints(table: Table, name: str, keys: Mapping[str, FactKey]) -> tuple[Constraint, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mxenv.distribution import normalised
 from mxenv.lock import MACHINES
 
 if TYPE_CHECKING:
@@ -19,13 +20,12 @@ def unmet(
 ) -> Iterator[tuple[int, str, str]]:
     """Yield each requirement that ``provided`` does not meet: its index, what is wrong, a hint."""
     from packaging.requirements import Requirement  # noqa: PLC0415 - imported late: only a lock
-    from packaging.utils import canonicalize_name  # noqa: PLC0415 - needs them
 
     versions = {entry.name: entry.version for entry in provided}
     environment = marker_environment(target)
     for index, text in enumerate(requires):
         requirement = Requirement(text)
-        name = canonicalize_name(requirement.name)
+        name = normalised(requirement.name)
         if name not in versions:
             continue
         if requirement.marker and not requirement.marker.evaluate(dict(environment)):

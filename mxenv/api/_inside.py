@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mxenv.api._packages import Present
+from mxenv.distribution import normalised
 from mxenv.stores.unpacked import Want
 from mxenv.transports._layers import LayerTree
 from mxenv.transports._tree import Unanswered, Walker
@@ -86,8 +87,3 @@ class Inside:
         head = text.partition("\n\n")[0]
         found = dict(re.findall(r"^(Name|Version): *(\S+)", head, re.MULTILINE))
         present.add(normalised(found.get("Name", name)), path, found.get("Version", version))
-
-
-def normalised(name: str) -> str:
-    """Return a distribution's name as PEP 503 has it."""
-    return re.sub(r"[-_.]+", "-", name).lower()

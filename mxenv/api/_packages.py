@@ -6,6 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from mxenv.distribution import same_version
 from mxenv.facts import Absent, Observed, Unreadable
 from mxenv.verdict import Finding, Outcome
 
@@ -110,7 +111,7 @@ def _one(name: str, version: str, kind: str, present: Present) -> Iterator[Findi
         yield _wrong("MX311", name, "not there", f"{version}, {kind}")
     elif len(places) > 1:
         yield _wrong("MX313", name, _found(places), f"{version} once, {kind}")
-    elif not same(next(iter(places.values())), version):
+    elif not same_version(next(iter(places.values())), version):
         code = "MX312" if kind == "locked" else "MX315"
         yield _wrong(code, name, _found(places), f"{version}, {kind}")
 
@@ -140,15 +141,3 @@ def unread(subject: str, reason: str) -> Finding:
 
 def _found(places: dict[str, str]) -> str:
     return "; ".join(f"{version} ({place})" for place, version in sorted(places.items()))
-
-
-def same(one: str, other: str) -> bool:
-    """Return whether two versions are one, however they are spelt."""
-    if one == other:
-        return True
-    from packaging.version import InvalidVersion, Version  # noqa: PLC0415 - imported late: seldom
-
-    try:
-        return Version(one) == Version(other)
-    except InvalidVersion:
-        return False

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from posixpath import join, normpath
 from typing import TYPE_CHECKING
 
-from mxenv.api._inside import METADATA, normalised, sites
+from mxenv.api._inside import METADATA, sites
 from mxenv.configuration import lock_path
+from mxenv.distribution import normalised
 from mxenv.engines import _wheel
 from mxenv.layers import START_GATE
 from mxenv.stores.unpacked import Want

@@ -9,7 +9,7 @@ import tarfile
 import zlib
 from typing import IO, TYPE_CHECKING, BinaryIO
 
-from mxenv.engines._wheel import same_version
+from mxenv.distribution import normalised, same_version
 from mxenv.errors import EngineError
 from mxenv.layers import Entry
 
@@ -97,7 +97,7 @@ def _distribution(text: str) -> tuple[str, str]:
     """Return name and version of a distribution."""
     head = re.split(r"\r?\n\r?\n", text, maxsplit=1)[0]
     fields = {key.lower(): value.strip() for key, _, value in map(_field, head.splitlines())}
-    return re.sub(r"[-_.]+", "-", fields.get("name", "")).lower(), fields.get("version", "")
+    return normalised(fields.get("name", "")), fields.get("version", "")
 
 
 def _field(line: str) -> tuple[str, str, str]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from posixpath import relpath
 from typing import TYPE_CHECKING
 
+from mxenv.distribution import normalised, same_version
 from mxenv.engines._zip import Archive, Member, unsafe
 from mxenv.errors import EngineError, WheelError
 
@@ -112,7 +113,7 @@ class _Plan:
             found = ", ".join(folders) or "none"
             raise self._refusal("*.dist-info", f"must be there once; found: {found}")
         metadata = self._headers(f"{folders[0]}/METADATA")
-        name = re.sub(r"[-_.]+", "-", metadata.get("name", "")).lower()
+        name = normalised(metadata.get("name", ""))
         if name != package.name or not same_version(metadata.get("version", ""), package.version):
             raise self._refusal(
                 f"{folders[0]}/METADATA",
@@ -268,15 +269,3 @@ def _written(path: str, data: bytes, *, mode: int = 0o644) -> Installed:
     """Return a file that is not in the wheel as it is."""
     hash_ = text_of(hashlib.sha256(data).digest(), "sha256")
     return Installed(path=path, mode=mode, size=len(data), hash=hash_, data=data)
-
-
-def same_version(one: str, other: str) -> bool:
-    """Return whether two versions are one, however they are spelt."""
-    if one == other:
-        return True
-    from packaging.version import InvalidVersion, Version  # noqa: PLC0415 - imported late: seldom
-
-    try:
-        return Version(one) == Version(other)
-    except InvalidVersion:
-        return False

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from mxenv.distribution import normalised
 from mxenv.facts import Absent, Observed, Unreadable
 from mxenv.question import File, Found, Glob, Part
 
@@ -86,11 +87,6 @@ def installed(answers: Answers, asked: Iterable[Glob]) -> Iterator[Distribution]
             yield distribution
 
 
-def normal(name: str) -> str:
-    """Return ``name`` as PEP 503 compares it."""
-    return re.sub(r"[-_.]+", "-", name).lower()
-
-
 def closed(answers: Answers, asked: Iterable[Glob]) -> Iterator[tuple[str, str, Unreadable]]:
     """Yield every directory of distributions that could not be looked into, after its prefix."""
     reasons = {path: part for question in asked for path, part in matches(answers, question)}
@@ -121,7 +117,7 @@ def _distribution(place: re.Match[str], path: str, answer: Answer[str]) -> Distr
         prefix=_environment(place),
         series=place["series"],
         site=place["site"],
-        name=normal(name or from_folder),
+        name=normalised(name or from_folder),
         version=_version(answer, version),
         path=path,
     )

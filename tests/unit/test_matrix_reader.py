@@ -178,7 +178,7 @@ def test_a_row_without_evidence_does_not_load(kind: str) -> None:
 
 
 def test_evidence_is_of_a_known_grade() -> None:
-    with pytest.raises(MatrixError, match="'hearsay' is none of vendor"):
+    with pytest.raises(MatrixError, match="'hearsay' is none of site, vendor"):
         matrix(
             ROWS.replace("EVIDENCE", 'evidence = [{ link = "x", who = "y", grade = "hearsay" }]')
         )
