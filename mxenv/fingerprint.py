@@ -65,16 +65,6 @@ class Difference:
             return "added"
         return "changed" if self.after else "removed"
 
-    @property
-    def before_text(self) -> str:
-        """Return the first side as people read it."""
-        return _text(self.before)
-
-    @property
-    def after_text(self) -> str:
-        """Return the second side as people read it."""
-        return _text(self.after)
-
 
 def fingerprint(snapshot: Snapshot, keys: Mapping[str, FactKey]) -> Fingerprint:
     """Return both digests of ``snapshot``; a key not in ``keys`` counts as it stands."""
@@ -197,21 +187,3 @@ def _value(value: Value) -> str:
 
 def _string(text: str) -> str:
     return json.dumps(text, ensure_ascii=True)
-
-
-def _text(readings: Iterable[Reading]) -> str:
-    return " or ".join(map(_told, readings)) or "not asked"
-
-
-def _told(reading: Reading) -> str:
-    match reading:
-        case Observed(tuple() as values):
-            return ", ".join(map(str, values))
-        case Observed(value):
-            return str(value)
-        case Unreadable(reason):
-            return f"unreadable: {reason}"
-        case Absent():
-            return "absent"
-        case _:
-            assert_never(reading)
