@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 import pytest
 
+from mxenv.api import checking
 from mxenv.cli._front import FRONT
 from mxenv.cli._status import MEANING
 
@@ -52,6 +53,14 @@ def test_every_command_that_is_shown_has_its_options(page: str, line: str) -> No
         elif word.startswith("--"):
             assert word.partition("=")[0] in known | {"--help", "--version"}, (page, word)
     assert command is not FRONT or {"--version", "--help"} & set(words), (page, line)
+
+
+def test_the_rows_that_are_shown_are_rows_of_a_matrix(tmp_path: Path) -> None:
+    page = (ROOT / "docs/how-to/check-a-node.md").read_text(encoding="utf-8")
+    (shown,) = re.findall(r"(?s)```toml\n(.*?)```", page)
+    (tmp_path / "site.toml").write_text(shown, encoding="utf-8")
+    more = checking.load_matrix((tmp_path / "site.toml",)).rows
+    assert len(more) == len(checking.load_matrix().rows) + shown.count("[[")
 
 
 def test_the_readme_tells_every_exit_status() -> None:
