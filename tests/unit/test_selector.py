@@ -125,8 +125,6 @@ class TestWhatIsKnown:
         assert parse("python.package[rubbish]").seen(node)[0].reading == DARK
 
     def test_every_instance_is_seen(self) -> None:
-        node = snapshot(
-            fact("metax.device.model[a]", "C500"), fact("metax.device.model[b]", DARK)
-        )
+        node = snapshot(fact("metax.device.model[a]", "C500"), fact("metax.device.model[b]", DARK))
         labels = [seen.label for seen in parse("metax.device.model").seen(node)]
         assert labels == ["metax.device.model[a]", "metax.device.model[b]"]
