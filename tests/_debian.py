@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import tarfile
+import time
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +23,9 @@ ORIGINS = frozenset({"Debian", "Ubuntu"})
 LEFT_OUT = ("/usr/share/man/*", "/usr/share/locale/*", "/usr/share/doc/*")
 KEYRINGS = ("/etc/apt/trusted.gpg.d", "/etc/apt/keyrings", "/usr/share/keyrings")
 FIELDS = 4
+ATTEMPTS = 3
+"""A mirror may fail for a moment, which says nothing about what is tested."""
+PAUSE = 5.0
 
 
 def missing() -> str:
@@ -74,6 +78,7 @@ def _make(made: Path) -> None:
         "--variant=minbase",
         "--include=python3",
         "--format=tar",
+        '--aptopt=Acquire::Retries "5"',
         f"--mode={'root' if os.geteuid() == 0 else 'unshare'}",
         *(f"--dpkgopt=path-exclude={pattern}" for pattern in LEFT_OUT),
         *(f"--keyring={folder}" for folder in KEYRINGS if Path(folder).is_dir()),
@@ -81,14 +86,17 @@ def _make(made: Path) -> None:
         str(partial),
         "-",
     ]
-    done = subprocess.run(
-        command, input="\n".join(sources()) + "\n", capture_output=True, text=True, check=False
-    )
-    if done.returncode:
+    for _ in range(ATTEMPTS):
+        done = subprocess.run(
+            command, input="\n".join(sources()) + "\n", capture_output=True, text=True, check=False
+        )
+        if done.returncode == 0:
+            partial.replace(made)
+            return
         partial.unlink(missing_ok=True)
-        msg = f"mmdebstrap exited with {done.returncode}:\n{done.stderr[-2000:]}"
-        raise RuntimeError(msg)
-    partial.replace(made)
+        time.sleep(PAUSE)
+    msg = f"mmdebstrap exited with {done.returncode}:\n{done.stderr[-2000:]}"
+    raise RuntimeError(msg)
 
 
 @contextmanager
