@@ -7,16 +7,19 @@ no other file.
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 
 from mxenv import __version__
 
 
 def main() -> None:
     """Run `mxenv` with the arguments of this process."""
-    if sys.argv[1:] == ["--version"]:
+    if sys.argv[1:] == ["--version"] and sys.stdout is not None:
         # Importing click takes several times as long as everything this needs.
-        sys.stdout.write(f"mxenv {__version__}\n")
-        return
+        with suppress(OSError):  # which is told below
+            sys.stdout.write(f"mxenv {__version__}\n")
+            sys.stdout.flush()
+            return
     from mxenv.cli._front import run  # noqa: PLC0415 - imported late: see above
 
     run()

@@ -15,7 +15,7 @@ import click
 
 from mxenv import __version__, _plugins
 from mxenv.cli import _status
-from mxenv.cli._output import CONTEXT, quiet_stdout, verbosity
+from mxenv.cli._output import CONTEXT, quiet_stdout, tell, verbosity
 from mxenv.errors import MxenvError
 
 if TYPE_CHECKING:
@@ -94,9 +94,9 @@ def complain(message: str, hint: str = "") -> None:
     """Say on stderr what is wrong, and what to do, each in one line that no file can steer."""
     from mxenv.reports._page import harmless  # noqa: PLC0415 - imported late: only when needed
 
-    click.echo(f"error: {harmless(message)}", err=True)
+    tell(f"error: {harmless(message)}")
     if hint:
-        click.echo(f" hint: {harmless(hint)}", err=True)
+        tell(f" hint: {harmless(hint)}")
 
 
 def _usage(error: click.ClickException) -> int:
@@ -148,9 +148,23 @@ def _escape(error: UnicodeError) -> tuple[str, int]:
     return "".join(f"\\u{unit}" for unit in units), error.end
 
 
+def _open_closed() -> None:
+    """Let a stream that the caller closed lead nowhere: files would get its number else."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            nowhere = os.open(os.devnull, os.O_RDWR)
+            if nowhere != number:
+                os.dup2(nowhere, number)
+                os.close(nowhere)
+            os.set_inheritable(number, True)
+            mode = "w" if number else "r"
+            setattr(sys, name, os.fdopen(number, mode, encoding="utf-8", closefd=False))
+
+
 def run() -> NoReturn:
     """Run `mxenv` as a process of its own: its streams and signals are set up first."""
     codecs.register_error(ESCAPE, _escape)
+    _open_closed()
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors=ESCAPE)  # type: ignore[union-attr] # real streams
     for number in (signal.SIGTERM, signal.SIGHUP):

@@ -8,7 +8,7 @@ import shutil
 import sys
 import textwrap
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 import click
 
@@ -68,7 +68,7 @@ class Output:
     def note(self, text: str) -> None:
         """Say on stderr what was done, unless silence is wanted."""
         if not self.quiet:
-            click.echo(text, err=True)
+            tell(text)
 
     def _report(self) -> Report:
         report: Report = _plugins.load("reports", self.format)
@@ -107,6 +107,14 @@ def _aligned(values: Mapping[str, object]) -> Iterator[str]:
             yield f"{'' if i else name:<{indent}}{text}".rstrip()
 
 
+def tell(text: str) -> None:
+    """Write a line to stderr; that nobody can be told changes nothing of what was done."""
+    try:
+        click.echo(text, err=True)
+    except OSError:
+        _send_nowhere(sys.stderr)
+
+
 def emit(text: str) -> None:
     """Write ``text`` to stdout; a reader that went away does not change the answer."""
     try:
@@ -118,8 +126,13 @@ def emit(text: str) -> None:
 
 def quiet_stdout() -> None:
     """Send the rest of stdout nowhere, or Python complains about it when it exits."""
+    _send_nowhere(sys.stdout)
+
+
+def _send_nowhere(stream: TextIO) -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
 
 
 def verbosity(function: Callable[..., None]) -> Callable[..., None]:

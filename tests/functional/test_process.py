@@ -116,25 +116,65 @@ def test_a_full_disk_is_said_plainly() -> None:
     assert done.stderr.decode().startswith("error: the system refused: No space left on device")
 
 
+@pytest.mark.parametrize("redirection", [">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize(
+    ("arguments", "status"),
+    [
+        ("--version", 0),
+        (f"check --on {NODE}", 0),
+        ("check --on recording:nowhere", 2),
+        ("explain MX110", 0),
+    ],
+)
+def test_the_status_is_right_whichever_stream_is_closed(
+    arguments: str, status: int, redirection: str
+) -> None:
+    done = subprocess.run(
+        ["sh", "-c", f"{PROGRAM} {arguments} {redirection}"], capture_output=True, check=False
+    )
+    assert done.returncode == status
+    assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status"),
+    [("check --on recording:nowhere", 2), ("probe --on {node} --out {out}", 0), ("chek", 2)],
+)
+def test_the_status_is_right_where_nothing_more_can_be_said(
+    tmp_path: Path, arguments: str, status: int
+) -> None:
+    words = arguments.format(node=NODE, out=tmp_path / "out.json").split()
+    with Path("/dev/full").open("wb") as full:
+        assert subprocess.run([PROGRAM, *words], stderr=full, check=False).returncode == status
+
+
+def test_a_version_that_cannot_be_written_is_no_success() -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [PROGRAM, "--version"], stdout=full, stderr=subprocess.PIPE, check=False
+        )
+    assert (done.returncode, done.stderr.count(b"\n")) == (6, 1)
+
+
 @pytest.mark.parametrize(
     ("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
 )
 def test_an_interrupted_command_ends_at_once_and_leaves_nothing(
     tmp_path: Path, number: signal.Signals, status: int
 ) -> None:
-    os.mkfifo(tmp_path / "never.json")
     with subprocess.Popen(
-        [PROGRAM, "diff", "never.json", "never.json"],
+        [PROGRAM, "diff", "/dev/stdin", "/dev/stdin"],
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         cwd=tmp_path,
     ) as process:
-        time.sleep(1.0)  # it now waits for somebody to write into the FIFO
+        time.sleep(1.0)  # it now waits for somebody to write into the pipe
         process.send_signal(number)
         stdout, stderr = process.communicate(timeout=10)
     assert (process.returncode, stdout) == (status, b"")
     assert stderr.strip() == (b"error: interrupted" if number == signal.SIGINT else b"")
-    assert [path.name for path in tmp_path.iterdir()] == ["never.json"]
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(
