@@ -1,9 +1,11 @@
-"""How mxenv writes a file: whole, or not at all."""
+"""How mxenv reads and writes a file that a user names: whole, or not at all."""
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
+import stat
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -11,6 +13,44 @@ from mxenv.errors import UsageError
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+
+NO_FILE = "not a file"
+
+
+def read(path: Path, *, limit: int) -> bytes:
+    """Return the content of the file at ``path``; what is none raises `OSError`, as if missing.
+
+    So does a file of more than ``limit`` bytes. A named pipe may never say anything, and a device
+    never end; only a pipe from a running command (``<(…)`` in a shell) is read like a file.
+    """
+    # `Path.open` takes no opener.
+    with open(path, "rb", buffering=0, opener=_at_once) as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode) and not _of_a_command(file.fileno()):
+            raise OSError(errno.EINVAL, NO_FILE, str(path))
+        os.set_blocking(file.fileno(), True)
+        content = bytearray()
+        while len(content) <= limit and (piece := file.read(limit + 1 - len(content))):
+            content += piece
+    if len(content) > limit:
+        raise OSError(errno.EFBIG, f"larger than {limit >> 20} MiB", str(path))
+    return bytes(content)
+
+
+def _at_once(path: str, flags: int) -> int:
+    """Open without waiting for the other end of a pipe."""
+    return os.open(path, flags | os.O_NONBLOCK)
+
+
+def _of_a_command(descriptor: int) -> bool:
+    # Anonymous, so that it ends with the command that fills it.
+    return os.readlink(f"/proc/self/fd/{descriptor}").startswith("pipe:")  # noqa: PTH115 - no path
+
+
+def why(error: OSError | ValueError) -> str:
+    """Return why the system could not do it, to follow a colon."""
+    said = (error.strerror if isinstance(error, OSError) else "") or str(error)
+    return said[:1].lower() + said[1:]
 
 
 def write_atomically(path: Path, data: bytes | str) -> None:
@@ -22,6 +62,7 @@ def write_atomically(path: Path, data: bytes | str) -> None:
     try:
         # A link is written through, or a file elsewhere would quietly stop being updated.
         target = path.resolve() if path.is_symlink() else path
+        _keep(target)
         temporary = target.with_name(f".{secrets.token_hex(8)}.tmp")
         target.parent.mkdir(parents=True, exist_ok=True)
         try:
@@ -34,10 +75,16 @@ def write_atomically(path: Path, data: bytes | str) -> None:
             raise
     except (OSError, ValueError) as error:
         raise UsageError(
-            f"cannot be written: {getattr(error, 'strerror', '') or error}",
+            f"cannot be written: {why(error)}",
             context=str(path),
             hint="name a file in a folder that you may write to",
         ) from error
+
+
+def _keep(path: Path) -> None:
+    # To rename over it would replace it: for root, /dev/null as well.
+    if path.exists() and not path.is_file():
+        raise OSError(errno.EINVAL, f"is there and {NO_FILE}")
 
 
 def _write(path: Path, content: bytes) -> None:

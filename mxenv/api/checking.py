@@ -6,7 +6,7 @@ import tomllib
 from importlib import resources
 from typing import TYPE_CHECKING
 
-from mxenv import judgement, matrix_reader
+from mxenv import _files, judgement, matrix_reader
 from mxenv.api import nodes
 from mxenv.errors import MatrixError
 
@@ -38,13 +38,9 @@ def _name(file: resources.abc.Traversable) -> str:
 
 def _read(path: Path) -> bytes:
     try:
-        with path.open("rb") as file:
-            content = file.read(LARGEST + 1)
-    except OSError as error:
-        raise MatrixError(error.strerror or str(error), context=str(path)) from None
-    if len(content) > LARGEST:
-        raise MatrixError(f"larger than {LARGEST >> 20} MiB", context=str(path))
-    return content
+        return _files.read(path, limit=LARGEST)
+    except (OSError, ValueError) as error:
+        raise MatrixError(f"cannot be read: {_files.why(error)}", context=str(path)) from None
 
 
 def _document(content: bytes, context: str) -> dict[str, object]:

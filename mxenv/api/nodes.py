@@ -9,9 +9,8 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mxenv import _plugins, fingerprint
+from mxenv import _files, _plugins, fingerprint
 from mxenv import snapshot as files
-from mxenv._files import write_atomically
 from mxenv.errors import SnapshotError, UsageError
 from mxenv.probe import Probe, snapshot
 from mxenv.question import Answers, Command
@@ -142,10 +141,7 @@ def record(address: str, out: Path, *, now: datetime, provenance: str = "") -> S
 def read_snapshot(path: Path) -> Snapshot:
     """Return the snapshot in the file at ``path``."""
     try:
-        with path.open("rb") as file:
-            content = file.read(LARGEST + 1)
-        if len(content) > LARGEST:
-            raise SnapshotError(f"larger than {LARGEST >> 20} MiB", context=str(path))
+        content = _files.read(path, limit=LARGEST)
         return files.from_json(content.decode(), context=str(path))
     except UnicodeDecodeError as error:
         raise SnapshotError(f"not UTF-8 (byte {error.start})", context=str(path)) from None
@@ -153,8 +149,7 @@ def read_snapshot(path: Path) -> Snapshot:
         hint = "name a snapshot file, or an address as local: or recording:DIR"
         raise UsageError("there is no such file", context=str(path), hint=hint) from None
     except (OSError, ValueError) as error:
-        reason = (getattr(error, "strerror", "") or str(error)).lower()
-        raise SnapshotError(f"cannot be read: {reason}", context=str(path)) from None
+        raise SnapshotError(f"cannot be read: {_files.why(error)}", context=str(path)) from None
 
 
 def snapshot_of(target: str, *, now: datetime) -> Snapshot:
@@ -179,7 +174,7 @@ def _exists(path: Path) -> bool:
 
 def write_snapshot(snapshot: Snapshot, path: Path) -> None:
     """Write ``snapshot`` to the file at ``path``."""
-    write_atomically(path, files.to_json(snapshot, keys()))
+    _files.write_atomically(path, files.to_json(snapshot, keys()))
 
 
 def fingerprint_of(snapshot: Snapshot) -> Fingerprint:

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mxenv import _plugins
+from mxenv import _files, _plugins
 from mxenv import image as images
 from mxenv import lock as locks
 from mxenv._hashing import sha256_of
@@ -135,13 +135,12 @@ def _parse_image(path: Path) -> Image:
 
 def _text(path: Path, error: type[ImageError | LockError], hint: str) -> str:
     try:
-        if path.stat().st_size > LARGEST:
-            raise error(f"larger than {LARGEST >> 20} MiB", context=str(path))
-        return path.read_text(encoding="utf-8")
+        return _files.read(path, limit=LARGEST).decode()
     except UnicodeDecodeError as fault:
         raise error(f"not UTF-8 at byte {fault.start}", context=str(path)) from None
-    except OSError as fault:
-        reason = fault.strerror or str(fault)
+    except (OSError, ValueError) as fault:
+        reason = _files.why(fault)
+        hint = hint if isinstance(fault, FileNotFoundError) else ""
         raise error(f"cannot be read: {reason}", context=str(path), hint=hint) from None
 
 

@@ -220,7 +220,7 @@ class TestWhatIsRefusedWritesNothing:
 
     def test_a_description_that_is_not_there(self, project: Path) -> None:
         (project / "images" / "small" / "image.toml").unlink()
-        with pytest.raises(ImageError, match="cannot be read: No such file"):
+        with pytest.raises(ImageError, match="cannot be read: no such file"):
             lock(project)
 
     def test_a_folder_that_cannot_be_written(self, project: Path) -> None:

@@ -1,18 +1,16 @@
-"""Files that mxenv writes are whole, or not there."""
+"""Files are read and written whole, or not at all."""
 
 from __future__ import annotations
 
 import os
 import stat
-from typing import TYPE_CHECKING
+import threading
+from pathlib import Path
 
 import pytest
 
-from mxenv._files import write_atomically
+from mxenv._files import read, write_atomically
 from mxenv.errors import UsageError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_text_and_bytes_are_written_and_folders_made(tmp_path: Path) -> None:
@@ -29,6 +27,30 @@ def test_what_was_there_stays_until_all_is_written(tmp_path: Path) -> None:
         write_atomically(tmp_path / "dir", "x")
     assert raised.value.context == str(tmp_path / "dir")
     assert [path.name for path in tmp_path.iterdir()] == ["dir"]
+
+
+def test_what_is_no_file_is_not_replaced(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("pipe")
+    for name in ("pipe", "link"):
+        with pytest.raises(UsageError, match="is there and not a file"):
+            write_atomically(tmp_path / name, "x")
+    assert (tmp_path / "pipe").is_fifo()
+    assert (tmp_path / "link").is_symlink()
+
+
+def test_what_a_command_says_is_read_like_a_file() -> None:
+    reader, writer = os.pipe()
+    with os.fdopen(reader), os.fdopen(writer, "wb") as file:
+        threading.Timer(0.1, lambda: (file.write(b"x" * 70000), file.close())).start()
+        assert read(Path(f"/dev/fd/{reader}"), limit=100000) == b"x" * 70000
+
+
+def test_a_file_is_read_up_to_a_limit(tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(b"12345")
+    assert read(tmp_path / "x", limit=5) == b"12345"
+    with pytest.raises(OSError, match="larger than 0 MiB"):
+        read(tmp_path / "x", limit=4)
 
 
 def test_a_link_is_written_through(tmp_path: Path) -> None:

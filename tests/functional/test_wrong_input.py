@@ -34,6 +34,7 @@ def here(tmp_path: Path) -> Iterator[Path]:
     )
     (tmp_path / "image.toml").write_text('schema = "mxenv.image/1"\nnam = "x"\n', encoding="utf-8")
     (tmp_path / "matrix.toml").write_text("[[rul]]\n", encoding="utf-8")
+    os.mkfifo(tmp_path / "pipe")
     (tmp_path / "rec").mkdir()
     (tmp_path / "rec/recording.toml").write_text("schema = 1\n", encoding="utf-8")
     (tmp_path / "bad.tar.gz").write_bytes(b"not gzip")
@@ -56,6 +57,19 @@ WRONG = {
     "check other.json": (5, "other.json"),
     "check binary.json": (5, "binary.json"),
     "check empty": (5, "empty"),
+    # A pipe may never say anything, and a device never end.
+    "check pipe": (5, "pipe: cannot be read: not a file"),
+    "check /dev/zero": (5, "/dev/zero: cannot be read: not a file"),
+    "check --matrix pipe": (5, "pipe: cannot be read: not a file"),
+    "check --matrix empty": (5, "empty: cannot be read: is a directory"),
+    "lock pipe": (5, "pipe: cannot be read: not a file"),
+    "lock /dev/zero": (5, "/dev/zero: cannot be read: not a file"),
+    "fetch pipe": (5, "pipe: cannot be read: not a file"),
+    "verify pipe": (5, "pipe: cannot be read: not a file"),
+    "build pipe --out x": (5, "pipe: cannot be read: not a file"),
+    # Nor is either replaced by what would be written.
+    "probe --out pipe": (2, "pipe: cannot be written: is there and not a file"),
+    "record --out pipe": (2, "pipe: is there and not a folder"),
     "check --on nowhere:": (2, "nowhere"),
     "check --on recording:missing": (2, "missing"),
     "check --on recording:rec": (5, "rec"),
