@@ -139,6 +139,16 @@ def test_a_whole_content_is_kept_whole_whatever_else_was_asked() -> None:
         assert json.loads(files["paths.json"]).get("/a", {}) == {}
 
 
+def test_the_packages_of_a_database_are_kept_unless_the_whole_of_it_is() -> None:
+    packages, whole = File("/a", Part.PACKAGES), File("/a")
+    assert recorded({packages: Found("a 1")})["root/a"] == b"a 1"
+    for given in (
+        {packages: Found("a 1"), whole: Found("a 1 and more")},
+        {whole: Found("a 1 and more"), packages: Found("a 1")},
+    ):
+        assert recorded(dict(given))["root/a"] == b"a 1 and more"
+
+
 @pytest.mark.parametrize("path", ["/../etc/x", "/a/./b", "/a//b", "a", f"/{'x' * 256}", "/"])
 def test_a_path_that_no_folder_can_hold_counts_as_never_asked(path: str) -> None:
     files = recorded({File(path): Found("x")})
