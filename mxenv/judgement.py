@@ -107,7 +107,7 @@ def waive(
     expected. One that expired fails, whether or not what it waived is still there: a date was
     promised to somebody.
     """
-    current = [waiver for waiver in waivers if waiver.expires >= today]
+    current = [waiver for waiver in waivers if waiver.holds(today)]
     marked = tuple(replace(finding, waiver=_waiver(finding, current)) for finding in findings)
     used = {finding.waiver for finding in marked}
     expired = tuple(_expired(waiver) for waiver in waivers if waiver not in current)

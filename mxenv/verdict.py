@@ -46,6 +46,10 @@ class Waiver:
     owner: str
     expires: date
 
+    def holds(self, today: date) -> bool:
+        """Tell whether the waiver counts; on its last day it does."""
+        return today <= self.expires
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:

@@ -198,7 +198,7 @@ def _proposed(waivers: Sequence[Waiver], today: date) -> Iterator[Finding]:
     alone = judgement.waive((), waivers, today)
     yield from (finding for finding in alone if finding.outcome is Outcome.INCOMPATIBLE)
     for waiver in waivers:
-        if waiver.expires >= today:
+        if waiver.holds(today):
             yield Finding(
                 code="MX407",
                 outcome=Outcome.COMPATIBLE,

@@ -18,8 +18,6 @@ FAILED = 6
 BUG = 70
 INTERRUPTED = 130
 """128 + SIGINT, as shells report it."""
-HUNG_UP = 129
-TERMINATED = 143
 NO_READER = 141
 """128 + SIGPIPE: the reader of a pipe went away."""
 

@@ -148,6 +148,9 @@ def test_added_files_are_taken_from_the_image_s_folder(lock: Path, tmp_path: Pat
     sha256 = hashlib.sha256(b"good day").hexdigest()
     lock.write_text(locks.render(replace(read_lock(lock), files=((file, sha256),))))
     build(lock, out=tmp_path / "out", cache=tmp_path / "cache")
+    (folder / "motd").write_text("good evening")
+    with pytest.raises(LockError, match="motd: has the SHA-256"):
+        build(lock, out=tmp_path / "out", cache=tmp_path / "cache")
 
 
 def test_a_layout_is_a_base_wherever_the_project_lies(tmp_path: Path) -> None:

@@ -35,3 +35,8 @@ def test_only_waived_findings_are_not_compatibility() -> None:
 
 def test_files_and_reports_have_outcomes_in_lower_case() -> None:
     assert [outcome.word for outcome in Outcome] == ["incompatible", "unknown", "compatible"]
+
+
+def test_a_waiver_holds_on_its_last_day_and_not_after_it() -> None:
+    assert WAIVER.holds(date(2027, 1, 1))
+    assert not WAIVER.holds(date(2027, 1, 2))
