@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from mxenv.image import SCRATCH
 from mxenv.layers import FORMAT, SHARE, START_GATE
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def _run_config(lock: Lock, lock_digest: str, base: Mapping[str, object]) -> dic
     """Return how a container starts: as the base has it, with the start gate before it."""
     config = {key: base[key] for key in INHERITED if base.get(key)}
     variables = dict(lock.variables)
-    if lock.base.reference == "scratch":
+    if lock.base.reference == SCRATCH:
         variables.setdefault("PYTHONPATH", lock.target.purelib)
     else:
         # `scratch` has no shell that could run it.

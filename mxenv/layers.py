@@ -10,6 +10,7 @@ from posixpath import dirname
 from typing import TYPE_CHECKING
 
 from mxenv.errors import Incompatible
+from mxenv.image import SCRATCH
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -103,7 +104,7 @@ def plan(lock: Lock, *, base_layers: int) -> tuple[Layer, ...]:
 
 def base_directories(lock: Lock) -> frozenset[str]:
     """Return the directories that the base has: a layer leaves them as they are."""
-    if lock.base.reference == "scratch":
+    if lock.base.reference == SCRATCH:
         return frozenset()
     return STANDARD | {lock.target.prefix, *parents(lock.target.prefix)}
 

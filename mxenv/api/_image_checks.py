@@ -103,19 +103,7 @@ def made_again(
             f"the {len(below)} layers of {lock.base.digest or 'scratch'}, then {len(titles)}",
         )
         return
-    made = [
-        configuration.Made(title=title, diff_id=diff_id, digest="", size=0)
-        for title, diff_id in zip(titles, own, strict=False)
-    ]
-    text = locks.render(locks.without_image(lock)).encode()
-    wanted = configuration.digest(
-        configuration.configuration(
-            lock,
-            made,
-            lock_digest=configuration.digest(text),
-            base=base.configuration if base else {},
-        )
-    )
+    wanted = _configuration(lock, titles, own, base)
     if len(own) > len(titles):
         yield from _on_top(own[len(titles) :], image)
     elif image.config.digest == wanted:
@@ -127,6 +115,24 @@ def made_again(
         )
     else:
         yield _not_this(f"{image.config.digest}: not what lock and base make", wanted)
+
+
+def _configuration(
+    lock: Lock, titles: list[str], own: tuple[str, ...], base: ImageDescription | None
+) -> str:
+    """Return the digest of the configuration that lock and base make of these layers."""
+    made = [
+        configuration.Made(title=title, diff_id=diff_id, digest="", size=0)
+        for title, diff_id in zip(titles, own, strict=False)
+    ]
+    text = locks.render(locks.without_image(lock)).encode()
+    document = configuration.configuration(
+        lock,
+        made,
+        lock_digest=configuration.digest(text),
+        base=base.configuration if base else {},
+    )
+    return configuration.digest(document)
 
 
 def _not_this(found: str, expected: str) -> Finding:

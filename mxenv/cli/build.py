@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @_options.lock_argument
 @click.option(
     "--engine",
-    type=click.Choice(_plugins.names("engines") or ("oci",)),
+    type=click.Choice(_plugins.names("engines")),
     default="oci",
     show_default=True,
     help="What builds it.",

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import io
 import os
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
 from mxenv import configuration, layers, start_gate
 from mxenv.configuration import Made
 from mxenv.engines import Engine, Layer, Order, Product, _layer
 from mxenv.engines._cache import Cache
+from mxenv.engines._output import Nowhere, Output
 from mxenv.errors import Incompatible, LayoutError, UsageError
-from mxenv.stores import OCI_CONFIG, OCI_MANIFEST, Descriptor
+from mxenv.image import LAYOUT, SCRATCH
+from mxenv.stores import OCI_CONFIG, OCI_MANIFEST
 from mxenv.stores.description import describe
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from mxenv.engines._layer import Ready
     from mxenv.lock import Lock
-    from mxenv.stores import ImageDescription, Sink, Source
+    from mxenv.stores import Descriptor, ImageDescription, Sink, Source
 
 WORKERS = 4
 """Layers made at once: hashing and inflating let go of the interpreter, the rest does not."""
@@ -42,12 +43,12 @@ def build(order: Order) -> Product:
 
 def _source(order: Order) -> Source | None:
     """Open the base where the order says, at the digest that was locked."""
-    if order.base == "scratch":
+    if order.base == SCRATCH:
         return None
-    if order.base.startswith("oci:"):
+    if order.base.startswith(LAYOUT):
         from mxenv.stores import layout  # noqa: PLC0415 - imported late: only one of the two
 
-        return layout.open_source(order.base.removeprefix("oci:"))
+        return layout.open_source(order.base.removeprefix(LAYOUT))
     from mxenv.stores import registry  # noqa: PLC0415 - imported late: it brings requests
 
     name = order.base.partition("@")[0]
@@ -61,7 +62,7 @@ def _sink(order: Order) -> Sink:
 
         return registry.open_sink(order.push)
     if order.out is None:
-        return _Nowhere()
+        return Nowhere()
     from mxenv.stores import layout  # noqa: PLC0415 - imported late: only one of the two
 
     return layout.open_sink(order.out)
@@ -76,11 +77,7 @@ def assemble(order: Order, *, source: Source | None, sink: Sink) -> Product:
         base = _Base.read(order.lock, source)
     with steps.step("layers"):
         plan = layers.plan(order.lock, base_layers=len(base.layers))
-        with ThreadPoolExecutor(min(WORKERS, os.cpu_count() or 1)) as pool:
-            # The first error ends the build; what waits behind it never starts.
-            ready = _all(pool, [_maker(layer, order, cache) for layer in plan])
-        ready.append(_layer.of_lock(order, cache))
-        layers.check_union((layer.title, layer.blob.entries) for layer in ready)
+        ready = _ready(plan, order, cache)
     made = [_made(layer) for layer in ready]
     config = configuration.configuration(
         order.lock,
@@ -91,10 +88,10 @@ def assemble(order: Order, *, source: Source | None, sink: Sink) -> Product:
     manifest = configuration.manifest(
         order.lock, made, config=config, base_layers=[_document(layer) for layer in base.layers]
     )
-    writer = _Output(sink=sink, cache=cache)
+    writer = Output(sink=sink, cache=cache)
     with steps.step("write"):
         if order.push is not None or order.with_base:
-            writer.base(base, source)
+            writer.base(base.layers, source)
         writer.layers(ready, order, plan)
         writer.bytes(config, OCI_CONFIG)
         digest = sink.tag(manifest, OCI_MANIFEST, _tag(order))
@@ -108,6 +105,16 @@ def assemble(order: Order, *, source: Source | None, sink: Sink) -> Product:
         seconds=tuple(steps.taken),
         notes=tuple(_notes(order, base)),
     )
+
+
+def _ready(plan: Sequence[layers.Layer], order: Order, cache: Cache) -> list[Ready]:
+    """Make every layer of ours, from the bottom up, and hold them against one another."""
+    with ThreadPoolExecutor(min(WORKERS, os.cpu_count() or 1)) as pool:
+        # The first error ends the build; what waits behind it never starts.
+        ready = _all(pool, [_maker(layer, order, cache) for layer in plan])
+    ready.append(_layer.of_lock(order, cache))
+    layers.check_union((layer.title, layer.blob.entries) for layer in ready)
+    return ready
 
 
 def _maker(layer: layers.Layer, order: Order, cache: Cache) -> Callable[[], Ready]:
@@ -188,79 +195,6 @@ def _document(descriptor: Descriptor) -> dict[str, object]:
     return document
 
 
-@dataclass(frozen=True, slots=True)
-class _Nowhere:
-    """A sink for a build that only wants to know the digests."""
-
-    def has(self, digest: str) -> bool:  # noqa: ARG002 - a sink is asked so
-        """Return true: nothing need be written."""
-        return True
-
-    def mount(self, descriptor: Descriptor, source: Source) -> bool:  # noqa: ARG002 - the same
-        """Return true: nothing need be moved."""
-        return True
-
-    def write(self, descriptor: Descriptor, open_blob: Callable[[], BinaryIO]) -> None:
-        """Write nothing."""
-
-    def tag(self, manifest: bytes, media_type: str, name: str) -> str:  # noqa: ARG002 - the same
-        """Return the digest."""
-        return configuration.digest(manifest)
-
-
-@dataclass(slots=True, kw_only=True)
-class _Output:
-    """Writes what is not there yet, and counts the bytes."""
-
-    sink: Sink
-    cache: Cache
-    written: int = 0
-    streamed: int = 0
-
-    def base(self, base: _Base, source: Source | None) -> None:
-        """Have the base's layers mounted, or stream each once."""
-        for descriptor in dict.fromkeys(base.layers):
-            if source is None or self.sink.has(descriptor.digest):
-                continue
-            if not self.sink.mount(descriptor, source):
-                self._stream(descriptor, source)
-
-    def _stream(self, descriptor: Descriptor, source: Source) -> None:
-        # The sink leaves the stream that it is given, and a stream that is left closes itself.
-        self.sink.write(descriptor, lambda: source.blob(descriptor).__enter__())
-        self.written += descriptor.size
-        self.streamed += descriptor.size
-
-    def layers(self, ready: Sequence[Ready], order: Order, plan: Sequence[layers.Layer]) -> None:
-        """Write our layers; one that was damaged in the cache is made anew first."""
-        by_key = {layer.key: layer for layer in plan}
-        for layer in ready:
-            blob = layer.blob
-            if self.sink.has(blob.digest):
-                continue
-            if layer.cached and not self.cache.is_whole(blob):
-                self.cache.drop(layer.key)
-                again = by_key.get(layer.key)
-                if again is None:
-                    _layer.of_lock(order, self.cache)
-                else:
-                    _layer.of_wheels(again, order, self.cache)
-            descriptor = Descriptor(
-                media_type=configuration.LAYER, digest=blob.digest, size=blob.size
-            )
-            self.sink.write(descriptor, lambda blob=blob: self.cache.open(blob))  # type: ignore[misc]
-            self.written += blob.size
-
-    def bytes(self, content: bytes, media_type: str) -> None:
-        """Write a small blob."""
-        descriptor = Descriptor(
-            media_type=media_type, digest=configuration.digest(content), size=len(content)
-        )
-        if not self.sink.has(descriptor.digest):
-            self.sink.write(descriptor, lambda: io.BytesIO(content))
-            self.written += len(content)
-
-
 @dataclass(slots=True)
 class _Steps:
     """How long each step took."""
@@ -299,7 +233,7 @@ def _notes(order: Order, base: _Base) -> Iterator[str]:
             f"the layout leaves out the base's {len(base.layers)} layers ({size} bytes): "
             "it is whole only beside them; --with-base copies them"
         )
-    if order.base == "scratch":
+    if order.base == SCRATCH:
         yield "scratch has no shell: the image has no start gate, `mxenv verify` checks a node"
     elif unread := start_gate.unread(order.lock.host):
         yield f"the start gate cannot check {', '.join(unread)}: `mxenv verify` does"

@@ -1,0 +1,93 @@
+"""Where the parts of an image go: what is not there yet is written, and counted."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, BinaryIO
+
+from mxenv import configuration
+from mxenv.engines import _layer
+from mxenv.stores import Descriptor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from mxenv import layers
+    from mxenv.engines import Order
+    from mxenv.engines._cache import Cache
+    from mxenv.engines._layer import Ready
+    from mxenv.stores import Sink, Source
+
+
+@dataclass(frozen=True, slots=True)
+class Nowhere:
+    """A sink for a build that only wants to know the digests."""
+
+    def has(self, digest: str) -> bool:  # noqa: ARG002 - a sink is asked so
+        """Return true: nothing need be written."""
+        return True
+
+    def mount(self, descriptor: Descriptor, source: Source) -> bool:  # noqa: ARG002 - the same
+        """Return true: nothing need be moved."""
+        return True
+
+    def write(self, descriptor: Descriptor, open_blob: Callable[[], BinaryIO]) -> None:
+        """Write nothing."""
+
+    def tag(self, manifest: bytes, media_type: str, name: str) -> str:  # noqa: ARG002 - the same
+        """Return the digest."""
+        return configuration.digest(manifest)
+
+
+@dataclass(slots=True, kw_only=True)
+class Output:
+    """Writes what is not there yet, and counts the bytes."""
+
+    sink: Sink
+    cache: Cache
+    written: int = 0
+    streamed: int = 0
+
+    def base(self, base: Sequence[Descriptor], source: Source | None) -> None:
+        """Have the base's layers mounted, or stream each once."""
+        for descriptor in dict.fromkeys(base):
+            if source is None or self.sink.has(descriptor.digest):
+                continue
+            if not self.sink.mount(descriptor, source):
+                self._stream(descriptor, source)
+
+    def _stream(self, descriptor: Descriptor, source: Source) -> None:
+        # The sink leaves the stream that it is given, and a stream that is left closes itself.
+        self.sink.write(descriptor, lambda: source.blob(descriptor).__enter__())
+        self.written += descriptor.size
+        self.streamed += descriptor.size
+
+    def layers(self, ready: Sequence[Ready], order: Order, plan: Sequence[layers.Layer]) -> None:
+        """Write our layers; one that was damaged in the cache is made anew first."""
+        by_key = {layer.key: layer for layer in plan}
+        for layer in ready:
+            blob = layer.blob
+            if self.sink.has(blob.digest):
+                continue
+            if layer.cached and not self.cache.is_whole(blob):
+                self.cache.drop(layer.key)
+                again = by_key.get(layer.key)
+                if again is None:
+                    _layer.of_lock(order, self.cache)
+                else:
+                    _layer.of_wheels(again, order, self.cache)
+            descriptor = Descriptor(
+                media_type=configuration.LAYER, digest=blob.digest, size=blob.size
+            )
+            self.sink.write(descriptor, lambda blob=blob: self.cache.open(blob))  # type: ignore[misc]
+            self.written += blob.size
+
+    def bytes(self, content: bytes, media_type: str) -> None:
+        """Write a small blob."""
+        descriptor = Descriptor(
+            media_type=media_type, digest=configuration.digest(content), size=len(content)
+        )
+        if not self.sink.has(descriptor.digest):
+            self.sink.write(descriptor, lambda: io.BytesIO(content))
+            self.written += len(content)
