@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import json
 import re
+from dataclasses import replace
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +14,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from mxenv import _plugins
+from mxenv.cli import _status
 from mxenv.cli._front import FRONT
+from mxenv.verdict import Finding, Outcome, Verdict, Waiver
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -129,6 +133,23 @@ class TestNagios:
         assert (result.exit_code, result.stderr) == (status, "")
         assert result.stdout.startswith(begins)
         assert result.stdout.count("\n") == 1
+
+    @pytest.mark.parametrize(
+        ("outcome", "waivers", "status"),
+        [
+            (Outcome.COMPATIBLE, 0, 0),
+            (Outcome.COMPATIBLE, 1, 1),
+            (Outcome.INCOMPATIBLE, 1, 2),
+            (Outcome.UNKNOWN, 1, 3),
+        ],
+    )
+    def test_a_waiver_warns_where_all_is_well_but_for_it(
+        self, outcome: Outcome, waivers: int, status: int
+    ) -> None:
+        waiver = Waiver(code="MX1", reason="r", owner="o", expires=date(2999, 1, 1))
+        bad = Finding(code="MX1", outcome=Outcome.INCOMPATIBLE, subject="s", found="f")
+        findings = (replace(bad, outcome=outcome), *[replace(bad, waiver=waiver)] * waivers)
+        assert _status.nagios(Verdict(subject="n", findings=findings)) == status
 
 
 class TestSnapshots:

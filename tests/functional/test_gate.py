@@ -146,6 +146,14 @@ def test_a_recording_of_a_good_node_is_let_through() -> None:
     assert mxenv("gate", RECORDINGS / "c500-8cards").exit_code == 0
 
 
+@pytest.mark.parametrize("order", [1, -1])
+def test_one_bad_node_among_good_ones_is_refused(order: int) -> None:
+    nodes = (RECORDINGS / "c500-8cards", RECORDINGS / "c500-mixed")
+    result = mxenv("gate", *nodes[::order])
+    assert result.exit_code == 1
+    assert result.stdout.endswith("\nall 2: INCOMPATIBLE\n")
+
+
 def test_a_snapshot_is_judged_as_the_node_it_is_of(here: Path) -> None:
     address = f"recording:{RECORDINGS / 'c500-mixed'}"
     assert mxenv("probe", "--on", address, "--out", "node.json").exit_code == 0

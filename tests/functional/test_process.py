@@ -8,7 +8,6 @@ import pty
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -169,7 +168,10 @@ def test_an_interrupted_command_ends_at_once_and_leaves_nothing(
         stderr=subprocess.PIPE,
         cwd=tmp_path,
     ) as process:
-        time.sleep(1.0)  # it now waits for somebody to write into the pipe
+        assert process.stdin is not None
+        # More than a pipe holds: once all of it is written, the command reads, and waits for more.
+        process.stdin.write(b" " * (1 << 17))
+        process.stdin.flush()
         process.send_signal(number)
         stdout, stderr = process.communicate(timeout=10)
     assert (process.returncode, stdout) == (status, b"")

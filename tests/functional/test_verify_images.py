@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -124,6 +125,15 @@ class TestAnImageAsItWasBuilt:
         assert "start gate" in gate.found
         on_debian.forget_the_image()
         assert bad(on_debian.verify()) == []
+
+    def test_passes_by_its_digest_where_only_a_running_container_could_tell(
+        self, tmp_path: Path
+    ) -> None:
+        lock = replace(debian_lock(tmp_path), facts=(("cpu.model", "Xeon"),))
+        project = Project(tmp_path, lock, with_base=True)
+        assert bad(project.verify()) == []
+        altered = project.on_top(file("etc/motd", "hello"))
+        assert "cpu.model: " in found(project.verify(altered), "MX318")
 
     def test_passes_without_its_base_because_the_digest_speaks_for_it(self, tmp_path: Path) -> None:
         project = Project(tmp_path, debian_lock(tmp_path))

@@ -122,13 +122,24 @@ def test_another_environment_is_compared_when_it_is_named(node: Verifier) -> Non
     assert ("MX316", "distributions") in bad(verdict)
 
 
-def test_facts_of_the_base_are_compared_too(node: Verifier, tmp_path: Path) -> None:
-    node()
-    facts = (("metax.sdk", "3.5.3.20"),)
+@pytest.mark.parametrize(
+    ("found", "outcome"),
+    [
+        (Observed("3.8.30"), Outcome.COMPATIBLE),
+        (Observed("3.8.31"), Outcome.INCOMPATIBLE),
+        (Absent(), Outcome.INCOMPATIBLE),
+        (Unreadable("not recorded"), Outcome.UNKNOWN),
+    ],
+)
+def test_facts_of_the_base_are_compared_too(
+    node: Verifier, tmp_path: Path, found: Reading, outcome: Outcome
+) -> None:
+    node(kmd=found)
+    facts = (("metax.kmd", "3.8.30"),)
     lock = write_lock(tmp_path, replace(debian_lock(tmp_path / "again"), facts=facts))
     verdict = verifying.verify(lock, str(node.path), now=NOW)
-    assert ("MX318", "metax.sdk") in bad(verdict)
-    assert verdict.outcome is Outcome.UNKNOWN
+    assert bad(verdict) == ([] if outcome is Outcome.COMPATIBLE else [("MX318", "metax.kmd")])
+    assert verdict.outcome is outcome
 
 
 def test_a_requirement_that_is_misspelt_is_an_invalid_lock(node: Verifier, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from mxenv.errors import Incompatible
 from mxenv.layers import (
+    FORMAT,
     LIMIT,
     STANDARD,
     Entry,
@@ -71,6 +72,13 @@ def test_whatever_the_bytes_of_a_layer_depend_on_is_in_its_key(change: dict[str,
     lock = replace(lock_of(package("a")), base=Base(reference="oci:x", digest="sha256:0"))
     other = replace(lock, target=replace(lock.target, **change))
     assert plan(lock, base_layers=0)[0].key != plan(other, base_layers=0)[0].key
+
+
+def test_the_key_of_a_layer_stays_until_the_format_changes() -> None:
+    (layer,) = plan(lock_of(package("a")), base_layers=0)
+    # Another value while `FORMAT` is what it was: what caches hold would be useless, or wrong.
+    assert FORMAT == 1
+    assert layer.key == "a107c4bda9d9bef058e4f553bf36d823a004aad2ea8e9a355c5b7d56afa36c93"
 
 
 def test_another_hash_is_another_layer_and_another_base_is_not() -> None:
