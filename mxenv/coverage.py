@@ -125,7 +125,7 @@ def _packages(found: Stack, matrix: Matrix) -> Iterator[Finding]:
     fits = _speaking(found, matrix)
     usable = _usable(found, matrix, fits)
     beside: dict[str, tuple[Fit, list[Component]]] = {}
-    for component in named(found, fits):
+    for component in named(found, fits, matrix):
         fitting = [fit for fit in usable if component.name in fit.matched]
         near = nearest_row(component, fits)
         if fitting:

@@ -218,14 +218,16 @@ def exactly_tested(found: Stack, matrix: Matrix) -> tuple[Tested, ...]:
     )
 
 
-def named(found: Stack, fits: Iterable[Fit]) -> tuple[Component, ...]:
+def named(found: Stack, fits: Iterable[Fit], matrix: Matrix) -> tuple[Component, ...]:
     """Return the distributions that must be covered.
 
-    They are the frameworks, whatever carries a build tag, and whatever is pinned by a row that
-    is recognised by a tagged distribution.
+    They are the frameworks, whatever carries a build tag, whatever is pinned by a row that is
+    recognised by a tagged distribution, and whatever a release pins for any SDK: a plug-in
+    without a tag, or upstream's build over the vendor's, is part of the stack as well.
     """
     tagged = {package.name for package in found.tagged}
-    names = tagged.union(FRAMEWORKS, *(f.pins for f in fits if f.matched & tagged))
+    published = {name for row in matrix.releases for name, _ in row.components}
+    names = tagged.union(FRAMEWORKS, published, *(f.pins for f in fits if f.matched & tagged))
     return tuple(package for package in found.packages if package.name in names)
 
 

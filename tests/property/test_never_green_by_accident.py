@@ -162,6 +162,32 @@ def test_a_component_that_is_gone_or_dark_is_never_green_by_accident(row: Releas
         assert verdict.outcome is not Outcome.COMPATIBLE or says_so(verdict, left)
 
 
+@pytest.mark.parametrize(
+    "more",
+    [
+        # github.com/MetaX-MACA/vLLM-metax/issues/320: the plug-in wants torch 2.10.
+        {"vllm-metax": "0.22.0", "vllm": "0.22.0"},
+        {"vllm-metax": "0.99.0", "vllm": "0.99.0"},
+        {"triton": "3.4.0"},
+        {"mcoplib": "0.4.12"},
+    ],
+)
+def test_what_has_no_tag_is_not_covered_by_a_row_that_does_not_name_it(
+    more: dict[str, str],
+) -> None:
+    (row,) = (row for row in WHOLE if row.id == "image-maca-pytorch-3.8.0.11-torch2.8")
+    assert judged(image_of(row)).outcome is Outcome.COMPATIBLE
+    assert judged(image_of(row, more)).outcome is Outcome.UNKNOWN
+
+
+def test_a_plug_in_that_does_not_compile_on_an_sdk_is_known_to_be_broken() -> None:
+    (row,) = (row for row in WHOLE if row.id == "maca-3.0.0.3-torch2.6")
+    (broken,) = (row for row in MATRIX.broken if row.id == "vllm-metax-0.10.1.1-sdk3.0.0.5")
+    found = {finding.row for finding in judged(image_of(row, {"metax.sdk": "3.0.0.5"})).findings}
+    assert broken.row in found
+    assert broken.row not in {finding.row for finding in judged(image_of(row)).findings}
+
+
 @pytest.mark.parametrize("row", WHOLE, ids=lambda row: row.id)
 def test_another_sdk_or_none_is_never_green(row: Release) -> None:
     tagged = any(version.tag(value) for value in packages(row).values())
