@@ -30,9 +30,6 @@ class Page:
     """Gives a text a style, ``bold red`` or ``link …``, in whatever way the page knows."""
 
 
-PAPER = Page()
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
     """A format; a plug-in file holds one as ``REPORT``.

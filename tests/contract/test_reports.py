@@ -13,13 +13,14 @@ import pytest
 
 from mxenv import _plugins
 from mxenv.facts import Absent, Fact, FactKey, Observed, Snapshot, Unreadable, View
-from mxenv.reports import PAPER, Page, Report
+from mxenv.reports import Page, Report
 from mxenv.verdict import Evidence, Finding, Outcome, Verdict, Waiver
 
 if TYPE_CHECKING:
     from mxenv.facts import Reading
 
 FORMATS = _plugins.names("reports")
+PAPER = Page()
 SAYS = Evidence(
     link="https://example.org/notes?a=1&b=<2>",
     who="MetaX release notes",

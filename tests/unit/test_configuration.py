@@ -4,9 +4,11 @@ import json
 from dataclasses import replace
 from typing import Any
 
+from _locked import SCRATCH as TARGET
+
 from mxenv.configuration import CREATED, LAYER, Made, configuration, digest, lock_path, manifest
 from mxenv.layers import START_GATE
-from mxenv.lock import Base, Lock, Relied, Target
+from mxenv.lock import Base, Lock, Relied
 
 SITE = "/opt/mxenv/lib/python3.11/site-packages"
 SCRATCH = Lock(
@@ -14,16 +16,7 @@ SCRATCH = Lock(
     inputs="sha256:" + "0" * 64,
     accelerator="metax",
     base=Base(reference="scratch"),
-    target=Target(
-        platform="linux/amd64",
-        python="3.11",
-        prefix="/opt/mxenv",
-        interpreter="/usr/bin/python3",
-        purelib=SITE,
-        platlib=SITE,
-        scripts="/opt/mxenv/bin",
-        data="/opt/mxenv",
-    ),
+    target=TARGET,
     packages=(),
     variables=(("B", "2"), ("A", "1")),
 )

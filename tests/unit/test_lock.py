@@ -5,25 +5,16 @@ from dataclasses import replace
 from datetime import date
 
 import pytest
+from _locked import SCRATCH as TARGET
 from packaging.pylock import Pylock
 
 from mxenv import lock
 from mxenv.errors import LockError
 from mxenv.image import AddedFile
-from mxenv.lock import Base, Built, Lock, Package, Provided, Relied, Target, Wheel
+from mxenv.lock import Base, Built, Lock, Package, Provided, Relied, Wheel
 from mxenv.verdict import Waiver
 
 DIGEST = "sha256:" + "0" * 64
-TARGET = Target(
-    platform="linux/amd64",
-    python="3.11",
-    prefix="/opt/mxenv",
-    interpreter="/usr/bin/python3",
-    purelib="/opt/mxenv/lib/python3.11/site-packages",
-    platlib="/opt/mxenv/lib/python3.11/site-packages",
-    scripts="/opt/mxenv/bin",
-    data="/opt/mxenv",
-)
 CLICK = Package(
     name="click",
     version="8.1.7",
