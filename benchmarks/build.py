@@ -53,7 +53,11 @@ class Bench:
 
     def __init__(self, folder: Path, lock: Path) -> None:
         """Lay everything out; ``lock`` has its wheelhouse beside it."""
-        self.folder, self.lock = folder, lock
+        self.folder, self.lock = folder, folder / "lockfiles" / lock.name
+        self.lock.parent.mkdir()
+        # A copy: what is built is written into a lock.
+        shutil.copy(lock, self.lock)
+        shutil.copytree(lock.parent / "wheelhouse", self.lock.parent / "wheelhouse")
         self.context, self.cache, self.out = (folder / name for name in ("context", "cache", "out"))
         self._numbers = itertools.count()
         (self.context / "pip").mkdir(parents=True)
