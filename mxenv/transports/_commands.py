@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import stat
 import subprocess
 import time
 from contextlib import suppress
@@ -90,14 +91,19 @@ def _file(name: str) -> IO[bytes]:
 
 
 def _find(name: str, directories: tuple[str, ...]) -> str | None:
-    if "/" in name:
-        return name if os.access(name, os.X_OK) else None
-    paths = (f"{directory}/{name}" for directory in directories)
-    return next((path for path in paths if _runnable(path)), None)
+    """Return where the tool is; one that is there and may not be run is no tool that is missing."""
+    paths = (name,) if "/" in name else tuple(f"{directory}/{name}" for directory in directories)
+    there = [path for path in paths if _there(path)]
+    return next((path for path in there if os.access(path, os.X_OK)), next(iter(there), None))
 
 
-def _runnable(path: str) -> bool:
-    return os.path.isfile(path) and os.access(path, os.X_OK)  # noqa: PTH113 - text in, text out
+def _there(path: str) -> bool:
+    try:
+        return stat.S_ISREG(os.stat(path).st_mode)  # noqa: PTH116 - text in, text out
+    except PermissionError:
+        return True  # in a folder that may not be looked into: nobody can say that it is not
+    except (OSError, ValueError):
+        return False
 
 
 def _clean(environment: Mapping[str, str]) -> dict[str, str]:

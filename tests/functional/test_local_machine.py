@@ -18,6 +18,7 @@ from mxenv.api import nodes
 from mxenv.errors import UsageError
 from mxenv.facts import Absent, Unreadable
 from mxenv.question import (
+    NOT_FOUND,
     TIMED_OUT,
     Answers,
     Command,
@@ -215,6 +216,23 @@ class TestCommands:
         answer = host.gather([command])[command]
         assert isinstance(answer, Completed)
         assert "MACA_PATH=/opt/maca\n" in answer.stdout
+
+    def test_a_tool_that_may_not_be_run_is_not_missing(self, tmp_path: Path) -> None:
+        (tmp_path / "sub").mkdir()
+        (tmp_path / "tool").touch(mode=0o600)
+        command, allowed, stop = Command(("tool",)), frozenset({("tool",)}), threading.Event()
+        answer = _commands.run(command, allowed, {}, stop, (f"{tmp_path}/sub", str(tmp_path)))
+        assert answer == Unreadable("cannot be run: permission denied")
+        (tmp_path / "sub/tool").write_text("#!/bin/sh\necho it runs\n", encoding="utf-8")
+        (tmp_path / "sub/tool").chmod(0o700)
+        answer = _commands.run(command, allowed, {}, stop, (str(tmp_path), f"{tmp_path}/sub"))
+        assert answer == Completed(0, "it runs\n")
+
+    def test_a_folder_of_the_tools_name_is_none(self, tmp_path: Path) -> None:
+        (tmp_path / "tool").mkdir()
+        command, allowed, stop = Command(("tool",)), frozenset({("tool",)}), threading.Event()
+        answer = _commands.run(command, allowed, {}, stop, (str(tmp_path),))
+        assert answer == Completed(NOT_FOUND)
 
     def test_a_file_that_is_no_program_cannot_be_run(self, tmp_path: Path) -> None:
         (tmp_path / "tool").write_text("no program")
