@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 
 NO_FILE = "not a file"
+FULL = {errno.ENOSPC, errno.EDQUOT, errno.EIO}
+"""The disk could not do it, whatever path had been named."""
 
 
 def read(path: Path, *, limit: int) -> bytes:
@@ -53,6 +55,16 @@ def why(error: OSError | ValueError) -> str:
     return said[:1].lower() + said[1:]
 
 
+def unwritable(path: Path, error: OSError | ValueError, *, hint: str) -> Exception:
+    """Return what to raise for a path that could not be written.
+
+    A path that cannot be is the caller's fault, and a disk that is full is not.
+    """
+    if isinstance(error, OSError) and error.errno in FULL:
+        return OSError(error.errno, error.strerror, str(path))
+    return UsageError(f"cannot be written: {why(error)}", context=str(path), hint=hint)
+
+
 def write_atomically(path: Path, data: bytes | str) -> None:
     """Write ``data`` to ``path`` through a temporary file beside it; text becomes UTF-8.
 
@@ -74,11 +86,8 @@ def write_atomically(path: Path, data: bytes | str) -> None:
                 temporary.unlink()
             raise
     except (OSError, ValueError) as error:
-        raise UsageError(
-            f"cannot be written: {why(error)}",
-            context=str(path),
-            hint="name a file in a folder that you may write to",
-        ) from error
+        hint = "name a file in a folder that you may write to"
+        raise unwritable(path, error, hint=hint) from error
 
 
 def _keep(path: Path) -> None:

@@ -198,6 +198,8 @@ def _json(text: str, context: str) -> Table:
         value: object = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise RecordingError(f"not JSON: {error}", context=context) from None
+    if value is None:
+        raise RecordingError("null, which says nothing", context=context)
     return Table(values={"": value}, context=context, error=RecordingError)
 
 

@@ -67,6 +67,7 @@ WORDS = (
     "password",
     "passwd",
     "credential",
+    "username",
     "apikey",
     "api_key",
     "api-key",

@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from mxenv._files import write_atomically
+from mxenv._files import unwritable, write_atomically
 from mxenv.errors import UsageError
 from mxenv.recording import MAIN
 
@@ -19,10 +19,18 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 PACKED = (".tar.gz", ".tgz")
+WRITABLE = "name a folder where you may write"
 
 
 def refuse(out: Path) -> None:
     """Raise `UsageError` if ``out`` is something that a recording must not replace."""
+    try:
+        _refuse(out)
+    except (OSError, ValueError) as error:
+        raise unwritable(out, error, hint=WRITABLE) from error
+
+
+def _refuse(out: Path) -> None:
     if out.name.endswith(PACKED):
         if out.exists() and not out.is_file():
             raise UsageError("is there and not a file", context=str(out), hint="name another file")
@@ -42,12 +50,8 @@ def write(files: Mapping[str, bytes], out: Path) -> None:
         return
     try:
         _write_folder(files, out)
-    except OSError as error:
-        raise UsageError(
-            f"cannot be written: {error.strerror or error}",
-            context=str(out),
-            hint="name a folder where you may write",
-        ) from error
+    except (OSError, ValueError) as error:
+        raise unwritable(out, error, hint=WRITABLE) from error
 
 
 def _write_folder(files: Mapping[str, bytes], out: Path) -> None:

@@ -224,7 +224,12 @@ def _open(rest: str, allowed: Allowed) -> Iterator[Host]:  # noqa: ARG001 - ever
     if not rest:
         raise UsageError("'recording:' names no recording", hint="say recording:DIR")
     path = Path(rest)
-    if not path.exists():
+    try:
+        missing = not path.exists()
+    except (OSError, ValueError) as error:
+        said = getattr(error, "strerror", "") or str(error)
+        raise RecordingError(f"cannot be read: {said.lower()}", context=rest) from None
+    if missing:
         raise UsageError("there is no such recording", context=f"recording:{rest}")
     yield RecordingHost(*_read(path, rest))
 
@@ -269,7 +274,8 @@ def _text(whole: Tree, name: str, context: str) -> str | None:
     except UnicodeDecodeError as error:
         raise RecordingError(f"not UTF-8 (byte {error.start})", context=place) from None
     except (OSError, Unanswered) as error:
-        raise RecordingError(f"cannot be read: {error}", context=place) from None
+        said = (error.strerror if isinstance(error, OSError) else "") or str(error)
+        raise RecordingError(f"cannot be read: {said.lower()}", context=place) from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import threading
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mxenv._files import read, write_atomically
+from mxenv._files import read, unwritable, write_atomically
 from mxenv.errors import UsageError
 
 
@@ -37,6 +38,13 @@ def test_what_is_no_file_is_not_replaced(tmp_path: Path) -> None:
             write_atomically(tmp_path / name, "x")
     assert (tmp_path / "pipe").is_fifo()
     assert (tmp_path / "link").is_symlink()
+
+
+def test_a_full_disk_is_not_the_fault_of_the_path(tmp_path: Path) -> None:
+    error = unwritable(tmp_path, OSError(errno.ENOSPC, "No space left on device"), hint="")
+    assert isinstance(error, OSError)
+    assert (error.errno, error.filename) == (errno.ENOSPC, str(tmp_path))
+    assert isinstance(unwritable(tmp_path, OSError(errno.EROFS, "Read-only"), hint=""), UsageError)
 
 
 def test_what_a_command_says_is_read_like_a_file() -> None:

@@ -70,6 +70,8 @@ WRONG = {
     # Nor is either replaced by what would be written.
     "probe --out pipe": (2, "pipe: cannot be written: is there and not a file"),
     "record --out pipe": (2, "pipe: is there and not a folder"),
+    f"record --out {'x' * 300}": (2, "cannot be written: file name too long"),
+    f"check --on recording:{'x' * 300}": (5, "cannot be read: file name too long"),
     "check --on nowhere:": (2, "nowhere"),
     "check --on recording:missing": (2, "missing"),
     "check --on recording:rec": (5, "rec"),

@@ -27,6 +27,7 @@ from mxenv.redaction import NO_UUID, clean, clean_answers
         ("HF_TOKEN=abc def", "HF_TOKEN=*** def"),
         ('"password": "x y"', '"password": "*** y"'),
         ("api_key: abc", "api_key: ***"),
+        ("cifs //server/x rw,username=alice,uid=0", "cifs //server/x rw,username=***,uid=0"),
         ("secret=token=abc", "secret=***"),
         ("https://me:word@host/x", "https://***@host/x"),
         ("git+ssh://git@host/x", "git+ssh://***@host/x"),
