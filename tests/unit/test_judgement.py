@@ -309,6 +309,20 @@ plugin = "0.17.0"
         assert found.row == "test.toml:rule:same-sdk"
         assert found.found.endswith("seen working all the same: test.toml:tested:branch")
 
+    def test_a_row_need_not_say_more_than_what_is_judged(self) -> None:
+        all_of_it = self.SEEN.replace('plugin = "0.17.0"\n', "")
+        rule = (
+            '[[rule]]\nid = "new"\ntext = "apex needs a new driver and SDK"\n'
+            'when = ["python.package[apex] present", "python.package[mcoplib] present", '
+            '"python.package[torch] present"]\n'
+            'requires = ["metax.kmd >= 9", "metax.sdk >= 9"]\nEVIDENCE\n'
+        )
+        parts = {name: self.MIXED[name] for name in ("apex", "mcoplib", "torch")}
+        verdict = judged(node(parts), matrix(RELEASES + RULES + rule + all_of_it))
+        assert verdict.outcome is Outcome.COMPATIBLE
+        excused = [f.row for f in verdict.findings if f.code == "MX118"]
+        assert excused == ["test.toml:rule:same-sdk", "test.toml:rule:new"]
+
     def test_one_difference_is_enough_to_fall_back_to_the_rule(self) -> None:
         for other in (
             node(self.MIXED, kmd="3.8.31"),
@@ -375,6 +389,12 @@ EVIDENCE
         found = [f.code for f in verdict.findings if f.row == "test.toml:rule:r"]
         assert found == ([expected] if expected else [])
 
+    def test_an_undecided_rule_names_what_could_not_be_read_and_nothing_else(self) -> None:
+        more = fact("metax.device.bios[0000:0e:00.0]", "1.9.0.0")
+        found = only(judged(node({"plugin": "0.17.0"}, more, model=DARK), self.HARD), "MX112")
+        assert found.subject == "metax.device.model[0000:0e:00.0]"
+        assert "permission denied" in found.found
+
     def test_one_card_of_many_is_enough_for_a_rule_to_apply(self) -> None:
         more = (fact("metax.device.model[b]", "C550"), fact("metax.device.bios[b]", "1.9"))
         found = only(judged(node({"plugin": "0.17.0"}, *more), self.HARD), "MX111")
@@ -407,13 +427,23 @@ EVIDENCE
     )
 
     @pytest.mark.parametrize(
-        ("smi", "code", "outcome"),
-        [("2.2.8", "MX114", Outcome.INCOMPATIBLE), (DARK, "MX115", Outcome.UNKNOWN)],
+        ("smi", "code", "outcome", "subject"),
+        [
+            ("2.2.8", "MX114", Outcome.INCOMPATIBLE, "metax.kmd, metax.smi"),
+            (DARK, "MX115", Outcome.UNKNOWN, "metax.smi"),
+        ],
     )
-    def test_it_is_in_it_or_may_be(self, smi: Value | Reading, code: str, outcome: Outcome) -> None:
+    def test_it_is_in_it_or_may_be_and_what_decides_is_named(
+        self, smi: Value | Reading, code: str, outcome: Outcome, subject: str
+    ) -> None:
         found = only(judged(node(None, fact("metax.smi", smi)), self.KNOWN), code)
         assert (found.outcome, found.row) == (outcome, "test.toml:broken:hang")
-        assert found.expected == "not this: it hangs"
+        assert (found.subject, found.expected) == (subject, "not this: it hangs")
+
+    def test_of_several_cards_those_that_it_is_about_are_named(self) -> None:
+        row = '[[broken]]\nid = "b"\ntext = "t"\nwhen = ["metax.device.model == C550"]\nEVIDENCE\n'
+        found = judged(node(None, fact("metax.device.model[b]", "C550")), matrix(PAIRS + row))
+        assert only(found, "MX114").subject == "metax.device.model[b]"
 
     def test_another_state_is_not_it(self) -> None:
         verdict = judged(node(None, fact("metax.smi", "2.2.9")), self.KNOWN)
@@ -444,6 +474,7 @@ class TestPlaces:
         found = node(SET_A, more)
         verdict = judged(found)
         assert only(verdict, "MX102").found.endswith("/opt/conda, /opt/venv")
+        assert only(verdict, "MX102").remedy == "name it: --env /opt/conda"
         assert verdict.outcome is Outcome.UNKNOWN
         named = judge(found, WHOLE, env=ENV, today=TODAY)
         assert named.findings == judged(within(found, ENV)).findings
