@@ -16,6 +16,7 @@ import _debian
 import _metax_base
 import _registry
 import pytest
+import uv
 from hypothesis import settings
 
 if TYPE_CHECKING:
@@ -118,6 +119,17 @@ def rootfs(request: pytest.FixtureRequest) -> Path:
         without("rootfs", reason)
     kept = os.environ.get("MXENV_TEST_CACHE")
     return _debian.rootfs(Path(kept) if kept else request.config.cache.mkdir("mxenv-rootfs"))
+
+
+@pytest.fixture(scope="session")
+def package_index() -> None:
+    """The package index that this machine is told of, reached; without it CI fails."""
+    compile_ = (uv.find_uv_bin(), "pip", "compile", "--no-deps", "--refresh", "-")
+    asked = subprocess.run(compile_, input="pip", capture_output=True, text=True, check=False)
+    if asked.returncode:
+        if os.environ.get("CI") or os.environ.get("MXENV_TEST_REQUIRE"):
+            pytest.fail(f"the package index is required, but: {asked.stderr}", pytrace=False)
+        pytest.skip(f"no package index: {asked.stderr.strip().splitlines()[-1]}")
 
 
 @pytest.fixture(scope="session")

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -22,6 +24,7 @@ def demo(out: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.usefixtures("package_index")
 def test_every_step_ends_as_it_should_and_the_digests_agree(tmp_path: Path) -> None:
     out = tmp_path / "demo"
     done = demo(out)

@@ -76,17 +76,6 @@ def here(index: Index) -> From:
     return From(index=(index.url,))
 
 
-@pytest.fixture(scope="session")
-def package_index() -> None:
-    """The package index that this machine is told of, reached; without it CI fails."""
-    compile_ = (uv.find_uv_bin(), "pip", "compile", "--no-deps", "--refresh", "-")
-    asked = subprocess.run(compile_, input="pip", capture_output=True, text=True, check=False)
-    if asked.returncode:
-        if os.environ.get("CI") or os.environ.get("MXENV_TEST_REQUIRE"):
-            pytest.fail(f"the package index is required, but: {asked.stderr}", pytrace=False)
-        pytest.skip(f"no package index: {asked.stderr.strip().splitlines()[-1]}")
-
-
 def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
