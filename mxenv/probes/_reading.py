@@ -30,6 +30,11 @@ def understood(answer: Answer[str], parse: Callable[[str], Value | None], what: 
             assert_never(answer)
 
 
+def running(answer: Answer[str]) -> Answer[str]:
+    """Return what was said of a file that every kernel shows: one that is missing is hidden."""
+    return Unreadable("/proc is not to be seen") if isinstance(answer, Absent) else answer
+
+
 def best(*readings: Reading) -> Reading:
     """Return what was read, else what could not be read, else that it is absent."""
     for kind in (Observed, Unreadable, Absent):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from mxenv.facts import Absent, Fact, FactKey, Observed, Reading, Unreadable
 from mxenv.probe import Probe
-from mxenv.probes._reading import understood
+from mxenv.probes._reading import running, understood
 from mxenv.question import File, Found, Glob
 
 if TYPE_CHECKING:
@@ -35,9 +35,9 @@ def read(answers: Answers) -> Iterator[Fact]:
     arch = understood(answers[ARCH], _arch, "architecture")
     yield Fact(key="machine.arch", reading=arch, source=ARCH.path)
     yield Fact(key="machine.arch", reading=_loaders(answers), source=LOADERS.pattern)
-    model = understood(answers[INFO], _model, "model of a processor")
+    model = understood(running(answers[INFO]), _model, "model of a processor")
     yield Fact(key="cpu.model", reading=model, source=INFO.path)
-    count = understood(answers[INFO], _count, "processor")
+    count = understood(running(answers[INFO]), _count, "processor")
     yield Fact(key="cpu.count", reading=count, source=INFO.path)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from mxenv.facts import Fact, FactKey, View
 from mxenv.probe import Probe
-from mxenv.probes._reading import understood
+from mxenv.probes._reading import running, understood
 from mxenv.question import File
 
 if TYPE_CHECKING:
@@ -28,9 +28,9 @@ KEYS = (
 
 def read(answers: Answers) -> Iterator[Fact]:
     """Read both names of the kernel."""
-    release = understood(answers[RELEASE], _release, "kernel release")
+    release = understood(running(answers[RELEASE]), _release, "kernel release")
     yield Fact(key="kernel.release", reading=release, source=RELEASE.path)
-    build = understood(answers[BUILD], _build, "kernel build")
+    build = understood(running(answers[BUILD]), _build, "kernel build")
     yield Fact(key="kernel.build", reading=build, source=BUILD.path)
 
 

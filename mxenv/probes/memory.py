@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from mxenv.facts import Fact, FactKey
 from mxenv.probe import Probe
-from mxenv.probes._reading import understood
+from mxenv.probes._reading import running, understood
 from mxenv.question import File
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ KEYS = (
 
 def read(answers: Answers) -> Iterator[Fact]:
     """Read the kernel's account of memory."""
-    total = understood(answers[INFO], _total, "MemTotal")
+    total = understood(running(answers[INFO]), _total, "MemTotal")
     yield Fact(key="memory.total_mib", reading=total, source=INFO.path)
 
 

@@ -24,6 +24,23 @@ def read(probe: Probe, given: dict[Question, Given]) -> dict[str, list[Reading]]
     return facts
 
 
+@pytest.mark.parametrize(
+    ("probe", "keys"),
+    [
+        (kernel.PROBE, ["kernel.release", "kernel.build"]),
+        (cpu.PROBE, ["cpu.model", "cpu.count"]),
+        (memory.PROBE, ["memory.total_mib"]),
+    ],
+)
+def test_what_every_kernel_shows_is_hidden_where_it_is_missing(
+    probe: Probe, keys: list[str]
+) -> None:
+    facts = read(probe, {})
+    assert {key: facts[key] for key in keys} == dict.fromkeys(
+        keys, [Unreadable("/proc is not to be seen")]
+    )
+
+
 class TestDistribution:
     DEBIAN = 'PRETTY_NAME="Debian GNU/Linux 12"\nVERSION_ID="12"\nID=debian\n'
 
