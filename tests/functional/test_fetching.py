@@ -76,6 +76,17 @@ def here(index: Index) -> From:
     return From(index=(index.url,))
 
 
+@pytest.fixture
+def python(tmp_path: Path) -> Path:
+    """The interpreter of an empty environment, with the Python that the locks are for."""
+    find = (uv.find_uv_bin(), "python", "find", "--no-python-downloads", "3.11")
+    found = subprocess.run(find, capture_output=True, text=True, check=False)
+    if found.returncode:
+        pytest.skip("no Python 3.11 here, and the locks are for no other")
+    run(uv.find_uv_bin(), "venv", "--python", found.stdout.strip(), str(tmp_path / "venv"))
+    return tmp_path / "venv" / "bin" / "python"
+
+
 def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
@@ -341,41 +352,32 @@ class TestWhatWasFetchedIsInstalledUnaided:
         shutil.rmtree(links)
         return lock
 
-    def test_by_uv(self, full: Path, tmp_path: Path) -> None:
-        python = environment(tmp_path / "venv")
+    def test_by_uv(self, full: Path, python: Path) -> None:
         install = (uv.find_uv_bin(), "pip", "install", "--offline", "--no-index", "-r", str(full))
-        run(*install, VIRTUAL_ENV=str(tmp_path / "venv"))
+        run(*install, VIRTUAL_ENV=str(python.parent.parent))
         assert imported(python, "mx_vendor") == "2.8.0+metax3.5.3.9"
         assert run(str(python.parent / "mx-app")) == "1.0\n"
 
     @pytest.mark.usefixtures("package_index")
-    def test_by_pip(self, full: Path, tmp_path: Path) -> None:
-        python = environment(tmp_path / "venv")
+    def test_by_pip(self, full: Path, python: Path) -> None:
         # The first pip that reads pylock files.
         newer = (uv.find_uv_bin(), "pip", "install", "pip>=26.1")
-        run(*newer, VIRTUAL_ENV=str(tmp_path / "venv"))
+        run(*newer, VIRTUAL_ENV=str(python.parent.parent))
         run(str(python), "-m", "pip", "install", "--no-index", "-r", str(full))
         assert imported(python, "mx_vendor") == "2.8.0+metax3.5.3.9"
         assert run(str(python.parent / "mx-app")) == "1.0\n"
 
 
 @pytest.mark.usefixtures("package_index")
-def test_the_demo_is_fetched_and_installed_offline(tmp_path: Path) -> None:
+def test_the_demo_is_fetched_and_installed_offline(tmp_path: Path, python: Path) -> None:
     lock = tmp_path / "pylock.demo.toml"
     shutil.copy(ROOT / "lockfiles" / lock.name, lock)
     fetched = fetching.fetch(lock)
     assert {how for _, how in fetched.wheels} == {How.FETCHED}
-    python = environment(tmp_path / "venv")
     install = (uv.find_uv_bin(), "pip", "install", "--offline", "--no-index", "-r", str(lock))
-    run(*install, VIRTUAL_ENV=str(tmp_path / "venv"))
+    run(*install, VIRTUAL_ENV=str(python.parent.parent))
     assert imported(python, "psutil", "__version__")
     assert "Usage: tabulate" in run(str(python.parent / "tabulate"), "--help")
-
-
-def environment(folder: Path) -> Path:
-    """Make an environment with Python 3.11; return its interpreter."""
-    run(uv.find_uv_bin(), "venv", "--python", "3.11", "--no-python-downloads", str(folder))
-    return folder / "bin" / "python"
 
 
 def imported(python: Path, module: str, name: str = "VERSION") -> str:
