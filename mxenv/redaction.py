@@ -81,7 +81,11 @@ WORDS = (
 )
 """What a value must not be kept of; `SERIAL` as a word of its own only."""
 SERIAL = "serial"
-VALUE = re.compile(r"s?[\"']?[ \t]*[:=][ \t]*[\"']?([^\s\"',;}]+)")
+VALUE = re.compile(
+    r"s?[\"']?[ \t]*[:=][ \t]*"
+    r"(?:\"((?:[^\"\\\n]|\\.)+)\"|'((?:[^'\\\n]|\\.)+)'|[\"']?([^\s\"',;}]+))"
+)
+"""A quoted value goes to its other quote, spaces and all."""
 LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
 
 
@@ -132,7 +136,7 @@ def _values(text: str, lower: str, word: str) -> Iterator[tuple[int, int]]:
     while at >= 0:
         match = VALUE.match(text, at + len(word))
         if match and not (word.startswith(SERIAL) and at and lower[at - 1].isalnum()):
-            yield match.span(1)
+            yield match.span(match.lastindex or 0)
         at = lower.find(word, at + 1)
 
 

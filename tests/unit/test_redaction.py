@@ -25,7 +25,10 @@ from mxenv.redaction import NO_UUID, clean, clean_answers
     ("raw", "kept"),
     [
         ("HF_TOKEN=abc def", "HF_TOKEN=*** def"),
-        ('"password": "x y"', '"password": "*** y"'),
+        ('"password": "x y"', '"password": "***"'),
+        ("'password' = 'x \\' y', 'z'", "'password' = '***', 'z'"),
+        ('password="x y', 'password="*** y'),
+        ('"token": "", "a": "b"', '"token": "", "a": "b"'),
         ("api_key: abc", "api_key: ***"),
         ("cifs //server/x rw,username=alice,uid=0", "cifs //server/x rw,username=***,uid=0"),
         ("secret=token=abc", "secret=***"),
