@@ -36,9 +36,7 @@ def test_what_every_kernel_shows_is_hidden_where_it_is_missing(
     probe: Probe, keys: list[str]
 ) -> None:
     facts = read(probe, {})
-    assert {key: facts[key] for key in keys} == dict.fromkeys(
-        keys, [Unreadable("/proc is not to be seen")]
-    )
+    assert all(facts[key] == [Unreadable("/proc is not to be seen")] for key in keys)
 
 
 class TestDistribution:
