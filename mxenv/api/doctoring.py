@@ -79,9 +79,11 @@ def _index(environ: Mapping[str, str]) -> Finding:
 
 def _engine(environ: Mapping[str, str]) -> Finding:
     address = environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
+    found = f"{address} is there"
     path = Path(address.removeprefix("unix://"))
-    there = not address.startswith("unix://") or path.exists()
-    found = f"{address} is there" if there else f"none at {address}; the engine oci needs none"
+    if address.startswith("unix://") and not os.access(path, os.R_OK | os.W_OK):
+        why = "one that you may not use" if path.exists() else "none"
+        found = f"{why} at {address}; the engine oci needs none"
     return _fine("MX505", "container engine", found)
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
+import pytest
 from click.testing import CliRunner
 
 from mxenv.api import checking, doctoring
@@ -56,6 +58,16 @@ def test_no_container_engine_is_no_fault(tmp_path: Path) -> None:
     assert engine.found == f"none at unix://{socket}; the engine oci needs none"
     socket.touch()
     assert examined(environ)["MX505"].found == f"unix://{socket} is there"
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may use every socket")
+def test_a_container_engine_that_others_may_use_is_said_to_be_so(tmp_path: Path) -> None:
+    socket = tmp_path / "docker.sock"
+    socket.touch(mode=0)
+    environ = {"MXENV_CACHE_DIR": str(tmp_path), "DOCKER_HOST": f"unix://{socket}"}
+    assert examined(environ)["MX505"].found.startswith(
+        f"one that you may not use at unix://{socket}"
+    )
 
 
 def test_every_row_of_the_matrix_is_counted(tmp_path: Path) -> None:
