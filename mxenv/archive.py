@@ -24,6 +24,12 @@ MTIME = 315_532_800
 NAME, PREFIX = 100, 155
 """Bytes that a ustar header has for a name, and for the folders before it."""
 
+WHITEOUT = ".wh."
+"""What the name of an entry begins with that deletes a file of a layer below, and is none."""
+
+LONGEST_NAME, LONGEST_PATH = 255, 4095
+"""Bytes that Linux allows a name, and a path (``NAME_MAX``, ``PATH_MAX``)."""
+
 OCTAL_SIZE = 8**11
 """A ustar header holds sizes below this one (8 GiB); larger ones stand in a pax record."""
 
@@ -55,6 +61,13 @@ def header(path: str, *, size: int = 0, mode: int = 0o644, directory: bool = Fal
         return head
     extended = _ustar(b"././@PaxHeader", size=len(records), mode=0o644, kind=b"x")
     return extended + records + padding(len(records)) + head
+
+
+def can_hold(path: str) -> bool:
+    """Return whether a layer can hold a file at ``path``, and a disk that it is unpacked to."""
+    return len(path.encode()) <= LONGEST_PATH and not any(
+        name.startswith(WHITEOUT) or len(name.encode()) > LONGEST_NAME for name in path.split("/")
+    )
 
 
 def padding(size: int) -> bytes:

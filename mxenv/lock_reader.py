@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from mxenv import image, table
+from mxenv import image, image_reader, table
 from mxenv.errors import LockError
 from mxenv.lock import (
     MACHINES,
@@ -51,23 +51,28 @@ def parse(text: str, *, context: str) -> Lock:
     )
     target = _target(tool.table("target", required=True))
     _check_environment(root, target)
+    packages, provided = _packages(root), _provided(tool)
+    for index, package in enumerate(packages):
+        if package.name in dict(provided):
+            message = f"{package.name!r} is provided by the base, which is never replaced"
+            root.fail(f"packages[{index}]", message, hint="run `mxenv lock` again")
     return Lock(
-        name=tool.text("name"),
+        name=image_reader.named(tool),
         inputs=_digest(tool, "inputs"),
         accelerator=tool.text("accelerator"),
         base=_base(tool),
         target=target,
-        packages=_packages(root),
-        requires=tool.texts("requires"),
-        provided=tuple(Provided(name=n, version=v) for n, v in _provided(tool)),
+        packages=packages,
+        requires=image_reader.requirements(tool),
+        provided=tuple(Provided(name=n, version=v) for n, v in provided),
         facts=tool.pairs("facts"),
-        variables=tool.pairs("variables"),
-        files=tuple(_file(entry) for entry in tool.tables("files")),
+        variables=image_reader.variables(tool),
+        files=tuple(map(_file, image_reader.distinct(tool.tables("files"), "sha256"))),
         models=tool.texts("models"),
         system=tool.texts("system"),
         host=tool.texts("host"),
         relied=_relied(tool),
-        waivers=tuple(image.waiver(entry) for entry in tool.tables("waivers")),
+        waivers=tuple(image_reader.waiver(entry) for entry in tool.tables("waivers")),
         built=_built(tool),
     )
 
@@ -96,7 +101,7 @@ def _sha256(entry: Table, name: str = "sha256") -> str:
 def _base(tool: Table) -> Base:
     entry = tool.table("base", required=True)
     entry.only("reference", "digest", "snapshot")
-    reference, digest = entry.text("reference"), entry.text("digest", "")
+    reference, digest = image_reader.base(entry, "reference"), entry.text("digest", "")
     if reference == image.SCRATCH:
         if digest:
             entry.fail("digest", "'scratch' has no digest")
@@ -114,8 +119,7 @@ def _target(entry: Table) -> Target:
     if not re.fullmatch(r"3\.[0-9]{1,2}", target.python):
         entry.fail("python", f"{target.python!r} is no Python version", hint="as '3.11'")
     for name in TARGET[2:]:
-        if not image.is_absolute(value := entry.text(name)):
-            entry.fail(name, f"{value!r} is not an absolute, normalised path")
+        image_reader.place(entry, name)
     if target.libc and not re.fullmatch(r"[0-9]+\.[0-9]+", target.libc):
         entry.fail("libc", f"{target.libc!r} is no version of the GNU C library", hint="as '2.36'")
     return target
@@ -171,18 +175,21 @@ def _wheel(entry: Table, package: str, version: str) -> Wheel:
 
 
 def _provided(tool: Table) -> tuple[tuple[str, str], ...]:
+    from packaging.version import InvalidVersion, Version  # noqa: PLC0415 - imported late
+
     entry = tool.table("provided")
     for name, version in (pairs := tool.pairs("provided")):
         if not _NORMALISED.fullmatch(name):
             entry.fail(name, "not normalised", hint="PEP 503: lower case, with -")
-        if not version:
-            entry.fail(name, "empty")
+        try:
+            Version(version)
+        except InvalidVersion:
+            entry.fail(name, f"{version!r} is no version" if version else "empty")
     return pairs
 
 
 def _file(entry: Table) -> tuple[AddedFile, str]:
-    entry.only("source", "target", "mode", "sha256")
-    file, sha256 = image.added_file(entry), _sha256(entry)
+    file, sha256 = image_reader.added_file(entry), _sha256(entry)
     return file, sha256
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mxenv import image as images
+from mxenv.distribution import normalised
+from mxenv.provided import marker_environment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -15,11 +17,14 @@ if TYPE_CHECKING:
 
 
 def reasons(image: Image, hashes: Mapping[str, str], lock: Lock) -> tuple[str, ...]:
-    """Return why ``lock`` is not what ``image`` asks for, with the SHA-256 of its files."""
-    if lock.inputs == images.digest(image, hashes):
-        return ()
-    found = (*_values(image, lock), *_lists(image, hashes, lock))
-    return found or ("python.version or python.environment is another one",)
+    """Return why ``lock`` is not what ``image`` asks for, with the SHA-256 of its files.
+
+    The digest of the inputs alone would not do: whoever edits a lock by hand leaves it as it is.
+    """
+    found = (*_values(image, lock), *_lists(image, hashes, lock), *_unmet(image, lock))
+    if found or lock.inputs == images.digest(image, hashes):
+        return found
+    return ("the lock was made from another image description",)
 
 
 def _values(image: Image, lock: Lock) -> Iterator[str]:
@@ -28,6 +33,8 @@ def _values(image: Image, lock: Lock) -> Iterator[str]:
         ("base", image.base, lock.base.reference),
         ("accelerator", image.accelerator, lock.accelerator),
         ("platform", image.platform, lock.target.platform),
+        ("python.version", image.python or lock.target.python, lock.target.python),
+        ("python.environment", image.environment or lock.target.prefix, lock.target.prefix),
     ):
         if now != then:
             yield f"{name} is {now!r}, and was {then!r} when the lock was made"
@@ -49,6 +56,23 @@ def _lists(image: Image, hashes: Mapping[str, str], lock: Lock) -> Iterator[str]
         less = ", ".join(entry for entry in then if entry not in now)
         parts = (more and f"now has {more}", less and f"no longer has {less}")
         yield f"{name} {' and '.join(filter(None, parts)) or 'has another order'}"
+
+
+def _unmet(image: Image, lock: Lock) -> Iterator[str]:
+    """Yield the requirements that nothing in the lock meets: somebody took it out."""
+    from packaging.requirements import Requirement  # noqa: PLC0415 - imported late: only a gate
+
+    versions = {entry.name: entry.version for entry in (*lock.provided, *lock.packages)}
+    environment = dict(marker_environment(lock.target))
+    for text in image.requires:
+        requirement = Requirement(text)
+        if text not in lock.requires:
+            continue
+        if requirement.marker and not requirement.marker.evaluate(environment):
+            continue
+        version = versions.get(normalised(requirement.name), "")
+        if not version or not requirement.specifier.contains(version, prereleases=True):
+            yield f"python.requires has {text!r}, and the lock {version or 'nothing'} for it"
 
 
 def _pairs(pairs: tuple[tuple[str, str], ...]) -> tuple[str, ...]:

@@ -16,9 +16,13 @@ if TYPE_CHECKING:
 
 def document(text: str, *, context: str, error: type[InvalidFile]) -> Table:
     """Return the root table of ``text``; every error of its readers is an ``error``."""
+    if text.startswith("\ufeff"):
+        hint = "save it as UTF-8 without one"
+        raise error("begins with a byte order mark", context=context, hint=hint)
     try:
         values = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as fault:
+    except ValueError as fault:
+        # Not only the parser's own errors: a number of 5000 digits, a date that no year has.
         raise error(f"not TOML: {fault}", context=context) from None
     except RecursionError:
         raise error("not TOML that anybody wrote: nested too deeply", context=context) from None

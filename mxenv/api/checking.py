@@ -48,7 +48,8 @@ def _document(content: bytes, context: str) -> dict[str, object]:
         return tomllib.loads(content.decode("utf-8"))
     except UnicodeDecodeError:
         raise MatrixError("not UTF-8", context=context) from None
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:
+        # Not only the parser's own errors: a number of 5000 digits, too.
         raise MatrixError(f"not TOML: {error}", context=context) from None
     except RecursionError:
         raise MatrixError("not TOML: nested too deeply", context=context) from None

@@ -17,7 +17,7 @@ from mxenv.engines._zip import Archive, Member, unsafe
 from mxenv.errors import EngineError, WheelError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
     from mxenv.lock import Package, Target
@@ -27,6 +27,9 @@ RECORD_LIMIT = 64 * 1024 * 1024
 
 ALGORITHMS = frozenset({"sha256", "sha384", "sha512"})
 """What a RECORD may use: "sha256 or better"."""
+
+_METADATA = re.compile(r"\.(?:dist|egg)-info$|\.egg(?:-link)?$", re.IGNORECASE)
+"""How the names of files and folders end that tell Python of a distribution."""
 
 LONGEST = 125
 """A longer interpreter's path, or one with a space, does not fit the first line of a script."""
@@ -145,9 +148,18 @@ class _Plan:
             if file.path in files:
                 raise self._refusal(file.path, "would be written twice")
             files[file.path] = file
+        self._alone(files)
         record = self._record(files)
         files[record.path] = record
         return tuple(files[path] for path in sorted(files))
+
+    def _alone(self, files: Iterable[str]) -> None:
+        """Refuse metadata of another distribution, which no lock would name."""
+        for path in files:
+            for site in {self.target.purelib, self.target.platlib}:
+                top = path.removeprefix(f"{site}/").partition("/")[0]
+                if path.startswith(f"{site}/") and top != self.info and _METADATA.search(top):
+                    raise self._refusal(top, "is the metadata of another distribution")
 
     def _scripts(self) -> Iterator[Installed]:
         """Yield the scripts of ``entry_points.txt``."""

@@ -9,6 +9,7 @@ import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO
 
+from mxenv.archive import can_hold
 from mxenv.errors import WheelError
 
 if TYPE_CHECKING:
@@ -192,7 +193,8 @@ class Archive:
 def unsafe(path: str) -> bool:
     """Return whether ``path`` could mean anything but a file below a folder."""
     return (
-        "\\" in path
+        not can_hold(path)
+        or "\\" in path
         or any(character < " " or character == "\x7f" for character in path)
         or any(part in {"", ".", ".."} for part in path.split("/"))
     )

@@ -230,6 +230,37 @@ REFUSED: dict[str, tuple[Made, str, str]] = {
         "no path below",
     ),
     "a backslash": (Made(files={"pkg\\x": b""}), "pkg\\x", "no path below"),
+    **{
+        f"what would delete or not unpack: {name[:30]}": (
+            Made(files={name: b""}),
+            name,
+            "no path below",
+        )
+        for name in (
+            ".wh.pip",
+            "pkg/.wh..wh..opq",
+            "pkg-1.0.data/data/.wh.lib",
+            "pkg/" + "n" * 256,
+            "pkg/" + "f/" * 2050 + "n",
+        )
+    },
+    "a script whose name deletes another": (
+        Made(files={"pkg-1.0.dist-info/entry_points.txt": b"[console_scripts]\n.wh.sh = pkg:m\n"}),
+        "entry_points.txt",
+        "no name for a script",
+    ),
+    **{
+        f"another distribution: {name}": (
+            Made(files={name: b"Name: pip\nVersion: 99\n"}),
+            ".egg-info" if "egg" in name else "pip-99.dist-info",
+            "metadata of another distribution",
+        )
+        for name in (
+            "pip.egg-info/PKG-INFO",
+            "pip.egg-info",
+            "pkg-1.0.data/purelib/pip-99.dist-info/METADATA",
+        )
+    },
     "a control character": (Made(files={"pkg/\x1b[31m": b""}), "pkg/", "no path below"),
     "a wrong hash": (
         Made(misrecorded=frozenset({"pkg/__init__.py"})),

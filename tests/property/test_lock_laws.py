@@ -11,6 +11,7 @@ from packaging.pylock import Pylock
 
 from mxenv import image as images
 from mxenv import lock
+from mxenv.codes import CODES
 from mxenv.errors import ImageError, LockError
 from mxenv.image import AddedFile, Image
 from mxenv.lock import Base, Built, Lock, Package, Provided, Relied, Target, Wheel
@@ -59,13 +60,16 @@ targets = st.builds(
 )
 files = st.tuples(
     st.builds(
-        AddedFile, source=paths.map(lambda p: p[1:]), target=paths, mode=st.integers(0, 0o777)
+        AddedFile,
+        source=paths.map(lambda p: p[1:]),
+        target=paths.map(lambda p: f"/opt{p}"),
+        mode=st.integers(0, 0o777),
     ),
     hashes,
 )
 waivers = st.builds(
     Waiver,
-    code=words,
+    code=st.sampled_from(sorted(CODES)),
     subject=st.one_of(st.just(""), texts),
     reason=texts,
     owner=texts,
@@ -79,6 +83,16 @@ def unique(strategy: st.SearchStrategy, key: object) -> st.SearchStrategy:
 
 pairs = unique(st.tuples(texts, st.one_of(st.just(""), texts)), lambda pair: pair[0])
 many = st.lists(texts, max_size=3).map(tuple)
+requirements = st.sampled_from(["click", "rich >=13", "a[b] ==1.*; python_version < '4'"])
+provided = st.builds(
+    Provided,
+    name=words.map(lambda word: f"of-the-base-{word}"),
+    version=versions.map(lambda parts: f"{parts[0]}.{parts[1]}{parts[2]}"),
+)
+variables = st.tuples(
+    st.from_regex(r"[A-Z]_[A-Z_]*", fullmatch=True).filter(lambda name: "KEY" not in name),
+    st.text(st.characters(exclude_categories=["Cs", "Cc"])).filter(lambda text: "@" not in text),
+)
 locks = st.builds(
     Lock,
     name=words,
@@ -87,11 +101,11 @@ locks = st.builds(
     base=bases,
     target=targets,
     packages=unique(packages(), lambda package: package.name),
-    requires=many,
-    provided=unique(st.builds(Provided, name=words, version=texts), lambda provided: provided.name),
+    requires=st.lists(requirements, max_size=3).map(tuple),
+    provided=unique(provided, lambda provided: provided.name),
     facts=pairs,
-    variables=pairs,
-    files=st.lists(files, max_size=3).map(tuple),
+    variables=unique(variables, lambda pair: pair[0]),
+    files=unique(files, lambda file: file[0].target),
     models=many,
     system=many,
     host=many,

@@ -148,6 +148,24 @@ def test_what_is_not_said_has_a_default() -> None:
             r"files\[1\]\.target",
             "the target of two files",
         ),
+        *(
+            (f'[[files]]\nsource = "a"\ntarget = "{target}"', r"files\[0\]\.target", message)
+            for target, message in (
+                ("/etc/.wh.passwd", "no layer can hold '/etc/.wh.passwd'"),
+                ("/etc/.wh..wh..opq", "no layer can hold"),
+                ("/" + "a" * 256, "no layer can hold"),
+                ("/" + "é" * 128, "no layer can hold"),
+                ("/a" * 2048, "no layer can hold"),
+                ("/proc/x", "what lies in /proc is for a container's kernel to say"),
+                ("/usr/share/mxenv/start-gate", "is for mxenv to say"),
+            )
+        ),
+        ('[python]\nenvironment = "/opt/.wh.a"', r"python\.environment", "no layer can hold"),
+        (
+            '[[waivers]]\ncode = "MX1O5"\nreason = "r"\nowner = "o"\nexpires = 2027-01-31',
+            r"waivers\[0\]\.code",
+            "is the code of no finding",
+        ),
         ("[[files]]\nfrom = 1", r"files\[0\]\.from", "unknown field"),
         ("[host]\nrequire = []", "host.require", "unknown field"),
         (

@@ -179,6 +179,14 @@ def test_what_is_wrong_is_refused_and_its_place_is_named(
         ('    "sha256:0', '    "sha256:', r"image\.layers\[0\]", "is no digest"),
         ("mode = 0o755", "mode = 0o4755", r"files\[0\]\.mode", "more than permission bits"),
         ("c" * 64, "c", r"files\[0\]\.sha256", "hexadecimal"),
+        ('"/opt/a.sh"', '"/etc/.wh.passwd"', r"files\[0\]\.target", "no layer can hold"),
+        ('name = "demo"', 'name = "../demo"', "name", "cannot be part of a lockfile's name"),
+        ('"r.example.com/a:1"', '"ubuntu"', r"base\.reference", "is no image reference"),
+        ('"mcoplib ==0.4.2"', '"mcoplib =0"', r"requires\[1\]", "mcoplib"),
+        ("B = ", '"B=C" = ', r"variables\.B=C", "not the name of"),
+        ("B = ", "API_KEY = ", r"variables\.API_KEY", "looks like a credential"),
+        ('vllm-metax = "0.17.0"', 'vllm-metax = "new"', r"provided\.vllm-metax", "is no version"),
+        ('code = "MX106"', 'code = "MX1060"', r"waivers\[1\]\.code", "the code of no finding"),
     ],
 )
 def test_what_is_wrong_in_what_mxenv_adds_is_refused(
@@ -196,6 +204,20 @@ def test_a_package_that_is_locked_twice_is_refused() -> None:
     doubled = text[:end] + text[start:end] + text[end:]
     with pytest.raises(LockError, match=rf"{PLACE}packages\[1\]\.name: 'click' is locked twice"):
         parse(doubled)
+
+
+def test_a_package_that_the_base_provides_is_refused() -> None:
+    text = lock.render(WHOLE).replace("vllm-metax =", "mcoplib =")
+    with pytest.raises(LockError, match=rf"{PLACE}packages\[1\]: 'mcoplib' is provided by the b"):
+        parse(text)
+
+
+def test_a_file_that_is_added_twice_is_refused() -> None:
+    text = lock.render(WHOLE)
+    start = text.index("[[tool.mxenv.files]]")
+    end = text.index("[tool.mxenv.relied]")
+    with pytest.raises(LockError, match=r"files\[1\]\.target: .* is the target of two files"):
+        parse(text[:end] + text[start:end] + text[end:])
 
 
 def test_a_package_without_a_wheel_is_refused() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from mxenv import image as images
 from mxenv.image import AddedFile, Image
-from mxenv.lock import Base, Lock, Target
+from mxenv.lock import Base, Lock, Package, Provided, Target, Wheel
 from mxenv.staleness import reasons
 from mxenv.verdict import Waiver
 
@@ -40,7 +40,14 @@ LOCK = Lock(
         scripts="/s",
         data="/d",
     ),
-    packages=(),
+    packages=tuple(
+        Package(
+            name=name,
+            version=version,
+            wheel=Wheel(name=f"{name}-{version}-py3-none-any.whl", sha256="b" * 64),
+        )
+        for name, version in (("click", "8.1.8"), ("rich", "13.9.4"))
+    ),
     requires=IMAGE.requires,
     variables=IMAGE.variables,
     files=((IMAGE.files[0], "a" * 64),),
@@ -74,11 +81,57 @@ def test_a_lock_made_from_the_image_as_it_is_is_fresh() -> None:
         ({"host": ()}, "host.requires no longer has metax.kmd >= 3"),
         ({"variables": (("A", "2"),)}, "variables now has A=2 and no longer has A=1"),
         ({"waivers": ()}, "waivers no longer has MX105  (until 2027-01-31, Ada: pilot)"),
-        ({"python": "3.12"}, "python.version or python.environment is another one"),
+        (
+            {"python": "3.12"},
+            "python.version is '3.12', and was '3.11' when the lock was made",
+        ),
+        (
+            {"environment": "/opt/conda"},
+            "python.environment is '/opt/conda', and was '/opt/mxenv' when the lock was made",
+        ),
     ],
 )
 def test_what_changed_since_is_named(changes: dict, reason: str) -> None:
     assert reasons(replace(IMAGE, **changes), HASHES, LOCK) == (reason,)
+
+
+def test_of_an_environment_that_is_no_longer_named_only_the_digest_tells() -> None:
+    image = replace(IMAGE, python="", base="oci:base")
+    made = replace(LOCK, base=Base(reference="oci:base", digest="sha256:" + "0" * 64))
+    assert reasons(image, HASHES, made) == ("the lock was made from another image description",)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"host": ()}, "host.requires now has metax.kmd >= 3"),
+        ({"variables": (("A", "2"),)}, "variables now has A=1 and no longer has A=2"),
+        ({"base": Base(reference="oci:b")}, "base is 'scratch', and was 'oci:b' when the lock was"),
+        ({"packages": LOCK.packages[1:]}, "python.requires has 'click', and the lock nothing for"),
+        (
+            {"packages": (replace(LOCK.packages[1], version="12"), LOCK.packages[0])},
+            "python.requires has 'rich >=13', and the lock 12 for it",
+        ),
+        ({"target": replace(LOCK.target, python="3.12")}, "python.version is '3.11', and was"),
+    ],
+)
+def test_a_lock_that_was_edited_by_hand_is_not_the_images(changes: dict, reason: str) -> None:
+    edited = replace(LOCK, **changes)
+    assert edited.inputs == LOCK.inputs
+    (found,) = reasons(IMAGE, HASHES, edited)
+    assert found.startswith(reason)
+
+
+def test_what_the_base_provides_or_a_marker_leaves_out_need_not_be_locked() -> None:
+    image = replace(IMAGE, requires=("Click", "rich; sys_platform == 'win32'"))
+    made = replace(
+        LOCK,
+        inputs=images.digest(image, HASHES),
+        requires=image.requires,
+        packages=(),
+        provided=(Provided(name="click", version="8.0"),),
+    )
+    assert reasons(image, HASHES, made) == ()
 
 
 def test_a_file_with_another_content_is_named() -> None:

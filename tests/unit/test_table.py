@@ -22,6 +22,16 @@ def test_an_array_of_a_hundred_thousand_arrays_is_refused() -> None:
         root("a = " + "[" * 100_000)
 
 
+def test_a_number_that_no_computer_wants_to_read_is_refused() -> None:
+    with pytest.raises(ImageError, match=r"^x\.toml: not TOML: Exceeds the limit"):
+        root("a = " + "9" * 5000)
+
+
+def test_a_byte_order_mark_is_called_so() -> None:
+    with pytest.raises(ImageError, match=r"^x\.toml: begins with a byte order mark"):
+        root("\ufeffa = 1")
+
+
 def test_an_unknown_field_is_named_with_the_nearest_known_one() -> None:
     with pytest.raises(ImageError, match=r"x\.toml: python\.requirez: unknown field") as caught:
         root("[python]\nrequirez = []").table("python").only("requires", "version")
