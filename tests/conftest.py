@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -81,8 +82,12 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
 
 
 def pytest_configure() -> None:
-    """Refuse a misspelt requirement before anything runs."""
+    """Refuse a misspelt requirement before anything runs; let what tests start be interrupted."""
     required()
+    for number in (signal.SIGINT, signal.SIGHUP):
+        # Whoever starts the tests in the background, or with nohup, has these ignored.
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, lambda *_: None)
 
 
 def without(part: str, reason: str) -> None:

@@ -168,7 +168,9 @@ def run() -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors=ESCAPE)  # type: ignore[union-attr] # real streams
     for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _stop)
+        # nohup(1) has it ignored, and means it.
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _stop)
     FRONT.main(prog_name="mxenv")
 
 

@@ -179,6 +179,22 @@ def test_an_interrupted_command_ends_at_once_and_leaves_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_who_hangs_up_on_nohup_ends_nothing(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        ["nohup", PROGRAM, "diff", "/dev/stdin", "/dev/stdin"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=tmp_path,
+    ) as process:
+        assert process.stdin is not None
+        process.stdin.write(b" " * (1 << 17))
+        process.stdin.flush()
+        process.send_signal(signal.SIGHUP)
+        process.communicate(timeout=30)
+    assert process.returncode == 5
+
+
 @pytest.mark.parametrize(
     "variables",
     [

@@ -103,7 +103,7 @@ def test_every_flaw_is_named_by_its_place(wrong: Any, place: str, message: str) 
     ("text", "context"),
     [
         ("", "node.json: line 1"),
-        ('{"a": 1,\n}', "node.json: line 2"),
+        ('{"a": 1,\n b', "node.json: line 2"),
         ('{"a": 1, "a": 2}', "node.json"),
         ("[" * 100_000, "node.json"),
         ("[]", "node.json"),
