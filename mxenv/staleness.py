@@ -62,7 +62,8 @@ def _unmet(image: Image, lock: Lock) -> Iterator[str]:
     """Yield the requirements that nothing in the lock meets: somebody took it out."""
     from packaging.requirements import Requirement  # noqa: PLC0415 - imported late: only a gate
 
-    versions = {entry.name: entry.version for entry in (*lock.provided, *lock.packages)}
+    versions = {entry.name: entry.version for entry in lock.provided}
+    versions |= {package.name: package.version for package in lock.packages}
     environment = dict(marker_environment(lock.target))
     for text in image.requires:
         requirement = Requirement(text)
