@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hashlib
 from dataclasses import replace
 
 import pytest
@@ -107,6 +108,14 @@ def test_where_all_are_big_the_least_big_share_layers() -> None:
     layers = plan(lock_of(*packages), base_layers=0)
     assert len(layers) <= LIMIT - 1
     assert sum(len(layer.packages) for layer in layers) == 150
+
+
+def test_which_wheels_share_a_layer_stays_until_the_format_changes() -> None:
+    packages = [package(f"p{n}", size=10**4 * (n + 1)) for n in range(150)]
+    titles = "\n".join(layer.title for layer in plan(lock_of(*packages), base_layers=0))
+    # Another grouping while `FORMAT` is what it was: one lock would no longer be one image.
+    assert FORMAT == 1
+    assert hashlib.sha256(titles.encode()).hexdigest().startswith("f2a0f74e9ced4606f8a3f985")
 
 
 def test_one_place_left_takes_every_wheel() -> None:
