@@ -6,6 +6,7 @@ no other file.
 
 from __future__ import annotations
 
+import os
 import sys
 from contextlib import suppress
 
@@ -17,8 +18,8 @@ def main() -> None:
     if sys.argv[1:] == ["--version"] and sys.stdout is not None:
         # Importing click takes several times as long as everything this needs.
         with suppress(OSError):  # which is told below
-            sys.stdout.write(f"mxenv {__version__}\n")
-            sys.stdout.flush()
+            # Past the buffer: what a full disk did not take would be tried again at the end.
+            os.write(sys.stdout.fileno(), f"mxenv {__version__}\n".encode())
             return
     from mxenv.cli._front import run  # noqa: PLC0415 - imported late: see above
 
