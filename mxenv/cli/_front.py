@@ -87,7 +87,7 @@ class Front(click.Group):
             status = _os_error(error)
         except Exception as error:  # noqa: BLE001 - the last one to catch anything
             status = _bug(error)
-        sys.exit(status if isinstance(status, int) else 0)
+        sys.exit(_delivered(status if isinstance(status, int) else 0))
 
 
 def complain(message: str, hint: str = "") -> None:
@@ -121,6 +121,20 @@ def _os_error(error: OSError) -> int:
         return _status.FAILED
     complain(f"{place}{said[:1].lower()}{said[1:]}", "check the path and its permissions")
     return _status.INVALID
+
+
+def _delivered(status: int) -> int:
+    """Return ``status``, or that of a failure if stdout cannot take what waits in its buffer."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        quiet_stdout()
+        return _status.NO_READER
+    except OSError as error:
+        quiet_stdout()
+        # If writing failed before, it has been said.
+        return status if status == _status.FAILED else _os_error(error)
+    return status
 
 
 def _bug(error: Exception) -> int:

@@ -147,10 +147,16 @@ def test_the_status_is_right_where_nothing_more_can_be_said(
         assert subprocess.run([PROGRAM, *words], stderr=full, check=False).returncode == status
 
 
-def test_a_version_that_cannot_be_written_is_no_success() -> None:
+@pytest.mark.parametrize("buffered", [True, False])
+@pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["explain", "MX101"]])
+def test_what_cannot_be_written_is_no_success(arguments: list[str], *, buffered: bool) -> None:
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run(
-            [PROGRAM, "--version"], stdout=full, stderr=subprocess.PIPE, check=False
+            [PROGRAM, *arguments],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+            env={**os.environ, "PYTHONUNBUFFERED": "" if buffered else "1"},
         )
     assert (done.returncode, done.stderr.count(b"\n")) == (6, 1)
 
