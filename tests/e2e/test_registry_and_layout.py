@@ -6,7 +6,6 @@ import base64
 import hashlib
 import io
 import json
-import subprocess
 from typing import TYPE_CHECKING
 
 import _registry
@@ -154,15 +153,16 @@ def test_a_manifest_without_its_blobs_is_refused_with_the_word_of_the_registry(
         open_sink(f"{registry.address}/bad:1").tag(manifest, OCI_MANIFEST, "1")
 
 
+LOGIN = "me:$2y$05$2.iYQfqn01Yi5AzOrRGZq.GAOTRwZ6fuP6vI3nzAeIMQcaJVQiHlO"
+"""What ``htpasswd -Bbn me secret`` prints."""
+
+
 @pytest.fixture(scope="module")
 def guarded(registry: Registry, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Registry]:
     """A registry that wants a login; there is one wherever there is one without."""
     assert registry
     folder = tmp_path_factory.mktemp("guarded")
-    line = subprocess.run(
-        ["htpasswd", "-Bbn", "me", "secret"], capture_output=True, check=True, timeout=60
-    ).stdout
-    (folder / "htpasswd").write_bytes(line)
+    (folder / "htpasswd").write_text(f"{LOGIN}\n")
     auth = {"htpasswd": {"realm": "tests", "path": str(folder / "htpasswd")}}
     with _registry.serve(folder, auth=auth) as running:
         yield running
