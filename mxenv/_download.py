@@ -82,9 +82,16 @@ def _locked(part: Path) -> Iterator[BufferedRandom]:
         with part.open("a+b") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             # Whoever had the lock before may have moved the file away meanwhile.
-            if part.exists() and part.stat().st_ino == os.fstat(file.fileno()).st_ino:
+            if _is_at(part, file):
                 yield file
                 return
+
+
+def _is_at(path: Path, file: BufferedRandom) -> bool:
+    try:
+        return path.stat().st_ino == os.fstat(file.fileno()).st_ino
+    except FileNotFoundError:
+        return False
 
 
 def _put(wanted: Wanted, target: Path, part: Path, file: BufferedRandom, line: Line) -> None:
