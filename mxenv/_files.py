@@ -7,13 +7,9 @@ import os
 import secrets
 import stat
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from mxenv.errors import UsageError
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 NO_FILE = "not a file"
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EIO}
@@ -73,7 +69,8 @@ def write_atomically(path: Path, data: bytes | str) -> None:
     content = data.encode() if isinstance(data, str) else data
     try:
         # A link is written through, or a file elsewhere would quietly stop being updated.
-        target = path.resolve() if path.is_symlink() else path
+        # Not `Path.resolve`, which raises another error for a loop of links in every Python.
+        target = Path(os.path.realpath(path)) if path.is_symlink() else path
         _keep(target)
         temporary = target.with_name(f".{secrets.token_hex(8)}.tmp")
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -257,6 +257,13 @@ CODES: Mapping[str, Code] = {
         "the sources, which were compared. A container that ran and was committed leaves them.",
         remedy="Run `mxenv build` again, and take that image.",
     ),
+    "MX327": Code(
+        title="link of the base covered",
+        meaning="A layer has something below a path that is a link in the base (/lib, /bin). Some "
+        "engines follow the link, others put a directory in its place, and what the link led to "
+        "is gone from there.",
+        remedy="Run `mxenv lock` again: it puts nothing below a link. Then `mxenv build`.",
+    ),
     "MX330": Code(
         title="asked of the host by the start gate",
         meaning="An image holds no host. Whether the start gate that will ask it is in place, and "

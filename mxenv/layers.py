@@ -50,8 +50,8 @@ STANDARD = frozenset(
     """.split()  # noqa: SIM905 - a list of forty strings is no easier to read
 )
 """Directories of the Filesystem Hierarchy Standard that a base has, with modes, and often links, of
-its own (``/bin``, ``/var/run``, Debian's ``/usr/local/man``): a layer never has an entry for them,
-and what lies below them lands where the base's link points."""
+its own (``/bin``, ``/var/run``, Debian's ``/usr/local/man``): a layer never has an entry for them.
+What lies below them is put where the base's links lead, which the lock knows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +106,8 @@ def base_directories(lock: Lock) -> frozenset[str]:
     """Return the directories that the base has: a layer leaves them as they are."""
     if lock.base.reference == SCRATCH:
         return frozenset()
-    return STANDARD | {lock.target.prefix, *parents(lock.target.prefix)}
+    prefix, data = lock.target.prefix, lock.target.data
+    return STANDARD | {prefix, data, *parents(prefix), *parents(data)}
 
 
 def _groups(packages: Sequence[Package], room: int) -> Iterator[tuple[Package, ...]]:
@@ -130,7 +131,7 @@ def _groups(packages: Sequence[Package], room: int) -> Iterator[tuple[Package, .
 
 def _key(packages: Iterable[Package], target: Target, skipped: frozenset[str]) -> str:
     """Return the digest of everything that the bytes of a layer are a function of."""
-    inputs = {
+    inputs: dict[str, object] = {
         "format": FORMAT,
         "wheels": [[package.wheel.name, package.wheel.sha256] for package in packages],
         "python": target.python,
@@ -138,6 +139,8 @@ def _key(packages: Iterable[Package], target: Target, skipped: frozenset[str]) -
         "paths": [target.purelib, target.platlib, target.scripts, target.data],
         "skipped": sorted(skipped),
     }
+    if target.links:
+        inputs["links"] = target.links
     return _sha256(json.dumps(inputs, sort_keys=True))
 
 

@@ -70,6 +70,15 @@ class Target:
     data: str
     libc: str = ""
     """``2.36``: the glibc that wheels may ask for; empty on ``scratch``: none checked."""
+    links: tuple[tuple[str, str], ...] = ()
+    """Folders below these that are links in the base, and where they lead; sorted."""
+
+    def real(self, path: str) -> str:
+        """Return where a file of a wheel lies, if a link of the base is on its way."""
+        for link, lead in reversed(self.links):
+            if path.startswith(f"{link}/"):
+                return lead.rstrip("/") + path[len(link) :]
+        return path
 
     @property
     def marker(self) -> str:

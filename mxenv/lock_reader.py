@@ -111,8 +111,12 @@ def _base(tool: Table) -> Base:
 
 
 def _target(entry: Table) -> Target:
-    entry.only(*TARGET, "libc")
-    target = Target(**{name: entry.text(name) for name in TARGET}, libc=entry.text("libc", ""))
+    entry.only(*TARGET, "libc", "links")
+    target = Target(
+        **{name: entry.text(name) for name in TARGET},
+        libc=entry.text("libc", ""),
+        links=_links(entry.table("links")),
+    )
     if target.platform not in MACHINES:
         known = ", ".join(MACHINES)
         entry.fail("platform", f"{target.platform!r} is not known", hint=f"known: {known}")
@@ -123,6 +127,13 @@ def _target(entry: Table) -> Target:
     if target.libc and not re.fullmatch(r"[0-9]+\.[0-9]+", target.libc):
         entry.fail("libc", f"{target.libc!r} is no version of the GNU C library", hint="as '2.36'")
     return target
+
+
+def _links(entry: Table) -> tuple[tuple[str, str], ...]:
+    for path in entry.values:
+        if not image_reader.is_absolute(path):
+            entry.fail(path, "is not an absolute, normalised path")
+    return tuple((path, image_reader.place(entry, path)) for path in sorted(entry.values))
 
 
 def _packages(root: Table) -> tuple[Package, ...]:

@@ -108,6 +108,7 @@ def _target(target: Target) -> dict[str, object]:
             "scripts": target.scripts,
             "data": target.data,
             "libc": target.libc,
+            "links": dict(target.links),
         }
     )
 

@@ -85,6 +85,13 @@ def check(inside: Inside, brought: Expected) -> Iterator[Finding]:
             problems.setdefault((said, name), []).append(f"{path} (layer {layer})")
     for (code, name), paths in sorted(problems.items()):
         yield from _named(code, name, paths)
+    first = min(inside.ours, default=min((node.layer for node in nodes.values()), default=0))
+    covering = [
+        f"{path} (layer {inside.files.description.layers[layer].digest})"
+        for path, layer in inside.files.covered_links.items()
+        if layer >= first
+    ]
+    yield from _named("MX327", "base", covering)
     yield from _strangers(inside, files, nodes)
     if not problems and files:
         yield Finding(
@@ -136,12 +143,14 @@ _SAID = {
     "MX323": ("a RECORD that cannot be relied upon", "the RECORD of the locked wheel"),
     "MX324": ("not comparable", "to be compared with its wheel"),
     "MX325": ("brought by no wheel", "only what the locked wheels bring"),
+    "MX327": ("covered by a directory", "the link that the base has"),
     "MX326": ("bytecode brought by no wheel", "no bytecode: a wheel has none, nor has a build"),
 }
 
 
 _REMEDIES = {
     "MX324": "run `mxenv fetch LOCK`, then verify again",
+    "MX327": "run `mxenv lock` and `mxenv build` again: a lock puts nothing below a link",
     "MX326": "run `mxenv build` again, and add nothing to the image",
 }
 

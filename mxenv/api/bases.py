@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from mxenv.api import nodes
+from mxenv.api import _places, nodes
 from mxenv.environment import select_env
 from mxenv.errors import Incompatible
 from mxenv.facts import Absent, Fact, Observed, Snapshot, Unreadable, View, observed
@@ -52,10 +52,16 @@ def stand(image: Image, *, snapshot: Path | None, root: Path, now: datetime) -> 
         return _scratch(image, now)
     digest = pinned(image.base) if snapshot is not None else ""
     if digest and snapshot is not None:
+        _places.unseen(image.files)
         return _ground(image, digest, _of_image(nodes.read_snapshot(snapshot)))
     address, digest = _locate(image, root)
-    inside = nodes.read_snapshot(snapshot) if snapshot else nodes.probe(address, now=now)
-    return _ground(image, digest, _of_image(inside))
+    if snapshot is not None:
+        _places.unseen(image.files)
+        return _ground(image, digest, _of_image(nodes.read_snapshot(snapshot)))
+    with nodes.open_host(address) as host:
+        ground = _ground(image, digest, _of_image(nodes.look(host, now=now)))
+        _places.check(image.files, host)
+        return replace(ground, target=_places.resolved(ground.target, host))
 
 
 def _scratch(image: Image, now: datetime) -> Ground:

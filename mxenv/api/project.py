@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -90,7 +91,11 @@ def lock_path(image_toml: Path, out: Path | None = None) -> Path:
 
 def read_lock(path: Path) -> Lock:
     """Return the lock in ``path``."""
-    return locks.parse(_text(path, LockError, "run `mxenv lock` first"), context=str(path))
+    lock = locks.parse(_text(path, LockError, "run `mxenv lock` first"), context=str(path))
+    place = f"{path}: tool.mxenv"
+    _check_accelerator(lock.accelerator, LockError, f"{place}.accelerator")
+    _check_host(lock.host, LockError, f"{place}.host")
+    return lock
 
 
 def existing_lock(path: Path) -> Lock | None:
@@ -110,22 +115,29 @@ def existing_lock(path: Path) -> Lock | None:
 def read_image(path: Path) -> tuple[Image, dict[str, str]]:
     """Return the image in ``path``, and the SHA-256 of each file that it adds."""
     image = _parse_image(path)
+    _check_accelerator(image.accelerator, ImageError, f"{path}: accelerator")
+    _check_host(image.host, ImageError, f"{path}: host.requires")
+    return image, dict(_hashes(image, path))
+
+
+def _check_accelerator(name: str, error: type[ImageError | LockError], place: str) -> None:
     known = (*_plugins.names("vendors"), NO_ACCELERATOR)
-    if image.accelerator not in known:
-        near = difflib.get_close_matches(image.accelerator, known, n=1)
-        raise ImageError(
-            f"{image.accelerator!r} is not known",
-            context=f"{path}: accelerator",
-            hint=f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}",
-        )
-    keys = nodes.keys() if image.host else {}
-    for index, constraint in enumerate(image.host):
+    if name not in known:
+        near = difflib.get_close_matches(name, known, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
+        raise error(f"{name!r} is not known", context=place, hint=hint)
+
+
+def _check_host(host: tuple[str, ...], error: type[ImageError | LockError], place: str) -> None:
+    keys = nodes.keys() if host else {}
+    for index, constraint in enumerate(host):
+        context = f"{place}[{index}]"
+        if not constraint.isprintable():
+            raise error(f"{constraint!r} holds what cannot be printed", context=context)
         try:
             Constraint.parse(constraint, keys=keys)
-        except UsageError as error:
-            place = f"{path}: host.requires[{index}]"
-            raise ImageError(error.message, context=place, hint=error.hint) from None
-    return image, dict(_hashes(image, path))
+        except UsageError as fault:
+            raise error(fault.message, context=context, hint=fault.hint) from None
 
 
 def _parse_image(path: Path) -> Image:
@@ -145,11 +157,12 @@ def _text(path: Path, error: type[ImageError | LockError], hint: str) -> str:
 
 
 def _hashes(image: Image, path: Path) -> Iterator[tuple[str, str]]:
-    folder = path.parent.resolve()
+    # Not `Path.resolve`, which raises another error for a loop of links in every Python.
+    folder = os.path.realpath(path.parent)
     for index, file in enumerate(image.files):
         place = f"{path}: files[{index}].source"
-        source = folder / file.source
-        if not source.resolve().is_relative_to(folder):
+        source = Path(folder, file.source)
+        if not Path(os.path.realpath(source)).is_relative_to(folder):
             raise ImageError(f"{file.source!r} is a link out of the folder", context=place)
         if not source.is_file():
             raise ImageError(f"there is no file {file.source!r}", context=place)

@@ -226,7 +226,7 @@ class _Plan:
         """Return where a file goes, by the folder that it lies in."""
         top, _, rest = member.name.partition("/")
         if top != self.data:
-            path = f"{self.root}/{member.name}"
+            path = self.target.real(f"{self.root}/{member.name}")
             mode = 0o755 if member.executable else 0o644
             return Installed(path=path, mode=mode, size=member.size, hash=hash_, member=member)
         scheme, _, relative = rest.partition("/")
@@ -239,7 +239,7 @@ class _Plan:
         }
         if scheme not in folders or not relative:
             raise self._refusal(member.name, f"lies in none of {', '.join(folders)}")
-        path = f"{folders[scheme]}/{relative}"
+        path = self.target.real(f"{folders[scheme]}/{relative}")
         mode = 0o755 if member.executable or scheme == "scripts" else 0o644
         if scheme == "scripts":
             data = self._checked(member, hash_) if member.size <= RECORD_LIMIT else b""

@@ -73,6 +73,8 @@ class Unpacked:
     root: Node = field(default_factory=lambda: Node(kind="directory", layer=-1))
     contents: dict[Origin, Content] = field(default_factory=dict)
     kept: int = 0
+    covered_links: dict[str, int] = field(default_factory=dict)
+    """Links of a layer below that a directory took the place of, and the layer that brought it."""
 
     def at(self, path: str) -> Node | None:
         """Return what lies at ``path``, following no link; nothing lies below a file."""
@@ -150,7 +152,7 @@ def _apply(files: Unpacked, layer: int, member: Member) -> None:
     *above, name = _parts(member.path) or [""]
     if not name:
         return
-    folder = _directory(files.root, above, layer)
+    folder = _directory(files, above, layer)
     if name == _OPAQUE:
         _strip(folder, layer)
     elif name.startswith(_WHITEOUT):
@@ -163,6 +165,8 @@ def _apply(files: Unpacked, layer: int, member: Member) -> None:
         folder.children[name].layer = layer
         folder.children[name].mode = member.mode
     else:
+        if member.kind == "directory" and _is_below(folder.children.get(name), layer):
+            files.covered_links[member.path] = layer
         folder.children[name] = Node(
             kind=member.kind,
             layer=layer,
@@ -173,6 +177,11 @@ def _apply(files: Unpacked, layer: int, member: Member) -> None:
         )
 
 
+def _is_below(node: Node | None, layer: int) -> bool:
+    """Return whether ``node`` is a link of a layer below."""
+    return node is not None and node.kind == "link" and node.layer < layer
+
+
 def _is_directory(node: Node | None) -> bool:
     return node is not None and node.kind == "directory"
 
@@ -180,7 +189,7 @@ def _is_directory(node: Node | None) -> bool:
 def _link(files: Unpacked, folder: Node, name: str, layer: int, member: Member) -> None:
     """Give a file another name; it stays what it was when the first one is replaced."""
     *above, last = _parts(member.target) or [""]
-    other = _directory(files.root, above, layer).children.get(last)
+    other = _directory(files, above, layer).children.get(last)
     if other is not None and other.kind != "directory":
         folder.children[name] = replace(other, layer=layer)
     elif not files.missing:
@@ -190,29 +199,34 @@ def _link(files: Unpacked, folder: Node, name: str, layer: int, member: Member) 
         )
 
 
-def _directory(root: Node, parts: list[str], layer: int) -> Node:
+def _directory(files: Unpacked, parts: list[str], layer: int) -> Node:
     """Return the directory that a layer means, made where it is missing.
 
     A link of the same layer is followed. One of a layer below is covered by a directory, as an
     overlay file system does it: engines differ here, and no image should count on either.
     """
     todo = parts[::-1]
-    trail = [root]
+    root = files.root
+    trail, names = [root], [""]
     hops = 0
     while todo:
         part = todo.pop()
         if part == "..":
-            trail = trail[:-1] or [root]
+            trail, names = trail[:-1] or [root], names[:-1] or [""]
             continue
         child = trail[-1].children.get(part)
         if child is not None and child.kind == "link" and child.layer == layer and hops < _HOPS:
             hops += 1
-            trail = [root] if child.target.startswith("/") else trail
+            if child.target.startswith("/"):
+                trail, names = [root], [""]
             todo.extend(_parts(child.target)[::-1])
             continue
         if child is None or child.kind != "directory":
+            if _is_below(child, layer):
+                files.covered_links["/".join((*names, part))] = layer
             child = trail[-1].children[part] = Node(kind="directory", layer=layer)
         trail.append(child)
+        names.append(part)
         if len(trail) > DEEPEST:
             raise LayoutError(f"{'/'.join(parts[:3])!r} …: its folders are nested too deep")
     return trail[-1]

@@ -18,13 +18,14 @@ from typing import TYPE_CHECKING
 
 import _index
 import _layouts
+import _locked
 import _metax_base
 import jsonschema
 import pytest
 from packaging.pylock import Pylock
 
 from mxenv import lock as locks
-from mxenv.api import checking, locking, nodes
+from mxenv.api import building, checking, locking, nodes, verifying
 from mxenv.api.project import lock_path, read_image, read_lock
 from mxenv.errors import (
     ImageError,
@@ -36,6 +37,8 @@ from mxenv.errors import (
     UsageError,
 )
 from mxenv.lock import Built
+from mxenv.question import File, Found, Glob
+from mxenv.verdict import Outcome
 
 if TYPE_CHECKING:
     from mxenv.api.locking import LockResult
@@ -205,6 +208,17 @@ class TestWhatIsRefusedWritesNothing:
         (project / "images" / "small" / "a").symlink_to("../../secret")
         describe(project, "[python]", '[[files]]\nsource = "a"\ntarget = "/a"\n[python]')
         with pytest.raises(ImageError, match=r"files\[0\]\.source: 'a' is a link out of"):
+            lock(project)
+
+    def test_a_file_that_is_a_loop_of_links(self, project: Path) -> None:
+        (project / "images" / "small" / "a").symlink_to("a")
+        describe(project, "[python]", '[[files]]\nsource = "a"\ntarget = "/a"\n[python]')
+        with pytest.raises(ImageError, match=r"files\[0\]\.source: there is no file 'a'"):
+            lock(project)
+
+    def test_a_requirement_of_two_lines(self, project: Path) -> None:
+        describe(project, "[python]", '[host]\nrequires = ["metax.kmd >= 3\\nx"]\n[python]')
+        with pytest.raises(ImageError, match=r"host\.requires\[0\]: .* cannot be printed"):
             lock(project)
 
     def test_a_description_that_is_no_text(self, project: Path) -> None:
@@ -426,6 +440,114 @@ class TestOnABase:
         _layouts.add_index(serving / "tagged", [entry])
         describe(serving, '"oci:base"', '"oci:tagged:one"')
         assert lock(serving).lock.base.digest == usual.base.digest
+
+
+class TestTheLinksOfABase:
+    """Engines differ in what becomes of a link that a layer has something below."""
+
+    @pytest.fixture
+    def linked(self, project: Path) -> Path:
+        """A project on a base with links, as Debian has them, and an environment behind one."""
+        site = "srv/envs/app/lib/python3.11/site-packages"
+        entries = [
+            _layouts.file("usr/lib/os-release", 'ID=debian\nVERSION_ID="12"\n'),
+            _layouts.link("lib", "usr/lib"),
+            _layouts.link("etc/os-release", "../usr/lib/os-release"),
+            _layouts.file("usr/bin/ldd", LDD, mode=0o755),
+            _layouts.link("opt/venv", "/srv/envs/app"),
+            _layouts.file("srv/envs/app/bin/python3.11", mode=0o755),
+            _layouts.link("srv/envs/app/bin/python3", "python3.11"),
+            _layouts.file(f"{site}/old-1.dist-info/METADATA", "Name: old\nVersion: 1\n"),
+            _layouts.link("srv/envs/app/man", "share/man"),
+            _layouts.link(f"{site}/extras", "/srv/extras"),
+            _layouts.link(f"{site}/module.py", "/srv/module.py"),
+            _layouts.file("srv/module.py"),
+        ]
+        sticky = _layouts.folder("shared")
+        sticky[0].mode = 0o1777
+        _layouts.image(project / "base", [*entries, sticky])
+        (project / "images" / "small" / "a").write_text("a")
+        describe(project, '"scratch"', '"oci:base"')
+        describe(project, "[python]", '[python]\nenvironment = "/opt/venv"')
+        return project
+
+    @pytest.mark.parametrize(
+        ("target", "message", "hint"),
+        [
+            ("/lib/app/a", "leads through a link of the base", "write '/usr/lib/app/a'"),
+            ("/opt/venv/a", "leads through a link of the base", "write '/srv/envs/app/a'"),
+            ("/shared/a", "/shared is a directory of mode 1777", "name a folder of its own"),
+            ("/srv/module.py/a", "/srv/module.py is a file of mode 644", "name a folder of"),
+            ("/usr/lib", "'/usr/lib' is a directory of the base", "name a folder of its own"),
+        ],
+    )
+    def test_a_file_that_would_change_the_base_is_refused(
+        self, linked: Path, target: str, message: str, hint: str
+    ) -> None:
+        described = f'[[files]]\nsource = "a"\ntarget = "{target}"\n[python]'
+        describe(linked, "[python]", described)
+        with pytest.raises(Incompatible, match=r"image\.toml: files\[0\]\.target: ") as caught:
+            lock(linked)
+        assert message in caught.value.message
+        assert caught.value.hint.startswith(hint)
+        assert not (linked / "lockfiles").exists()
+
+    def test_a_file_elsewhere_is_taken(self, linked: Path) -> None:
+        for name in ("/usr/lib/app/a", "/srv/envs/app/a", "/lib.a", "/opt/app/a"):
+            described = f'[[files]]\nsource = "a"\ntarget = "{name}"\n'
+            describe(linked, "[python]", f"{described}[python]")
+        assert len(lock(linked).lock.files) == 4
+
+    def test_a_snapshot_does_not_tell_of_links(self, linked: Path) -> None:
+        taken = linked / "base.json"
+        now = datetime(2026, 11, 30, tzinfo=UTC)
+        nodes.write_snapshot(nodes.probe(f"oci:{linked / 'base'}", now=now), taken)
+        describe(linked, "[python]", '[[files]]\nsource = "a"\ntarget = "/lib/a"\n[python]')
+        with pytest.raises(Incompatible, match=r"does not tell whether /lib is a link"):
+            lock(linked, snapshot=taken)
+
+    def test_an_environment_behind_a_link_is_filled_where_it_is(self, linked: Path) -> None:
+        result = lock(linked)
+        target = result.lock.target
+        assert (target.prefix, target.data) == ("/opt/venv", "/srv/envs/app")
+        assert target.purelib == "/srv/envs/app/lib/python3.11/site-packages"
+        assert target.scripts == "/srv/envs/app/bin"
+        jsonschema.validate(plain(tomllib.loads(result.path.read_text())), schema("lock"))
+
+    def test_the_folders_below_that_are_links_are_known_and_files_are_left_out(
+        self, linked: Path
+    ) -> None:
+        made = lock(linked)
+        target = made.lock.target
+        assert dict(target.links) == {
+            "/srv/envs/app/man": "/srv/envs/app/share/man",
+            f"{target.purelib}/extras": "/srv/extras",
+        }
+        assert read_lock(made.path) == made.lock
+
+    def test_what_a_wheel_has_below_them_goes_where_they_lead(self, linked: Path) -> None:
+        package = _locked.wheel(
+            linked / "links",
+            "mx_man",
+            "1.0",
+            {"mx_man-1.0.data/data/man/man1/mx.1": "page", "extras/more.py": ""},
+        )
+        describe(linked, '"mx-app"', '"mx_man"')
+        path = lock(linked).path
+        house = linked / "lockfiles" / "wheelhouse"
+        house.mkdir()
+        shutil.copy(linked / "links" / package.wheel.name, house)
+        out = linked / "out"
+        made = building.build(path, out=out, with_base=True, cache=linked / "cache")
+        assert made.layers
+        verdict = verifying.verify(path, f"oci:{out}")
+        assert {f.code for f in verdict.findings if f.outcome is not Outcome.COMPATIBLE} == set()
+        question = Glob("/srv/envs/app/share/man/man1/*")
+        more = File("/srv/extras/more.py")
+        with nodes.open_host(f"oci:{out}") as host:
+            answers = host.gather([question, more])
+        assert answers[question] == Found((("/srv/envs/app/share/man/man1/mx.1", Found("")),))
+        assert answers[more] == Found("")
 
 
 class TestTheImagesOfThisProject:

@@ -206,6 +206,14 @@ class TestAnAlteredFile:
         assert "alpha/__init__.py" in found(verdict, "MX322")
         assert "beta.py (a directory)" in found(verdict, "MX321")
 
+    def test_below_a_link_of_the_base_is_found(self, on_debian: Project) -> None:
+        verdict = on_debian.verify(on_debian.on_top(file("bin/more")))
+        assert "base: covered by a directory: /bin (layer sha256:" in found(verdict, "MX327")
+        assert verdict.outcome is Outcome.INCOMPATIBLE
+
+    def test_that_is_a_directory_over_a_link_of_the_base_is_found(self, on_debian: Project) -> None:
+        assert "/bin" in found(on_debian.verify(on_debian.on_top(folder("bin"))), "MX327")
+
     def test_is_found_in_an_image_whose_lock_records_nothing(self, small: Project) -> None:
         small.forget_the_image()
         altered = small.on_top(file(f"{SITE}/beta.py", "B = 3\n"))

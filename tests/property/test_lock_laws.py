@@ -19,7 +19,8 @@ from mxenv.verdict import Outcome, Waiver
 
 digests = st.integers(0, 16**64 - 1).map(lambda n: f"sha256:{n:064x}")
 hashes = digests.map(lambda text: text.removeprefix("sha256:"))
-words = st.from_regex(r"[a-z0-9]+(-[a-z0-9]+)*", fullmatch=True)
+# A name of more than 255 bytes fits no disk.
+words = st.from_regex(r"[a-z0-9]+(-[a-z0-9]+)*", fullmatch=True).map(lambda t: t[:60].rstrip("-"))
 # TOML holds any text but lone surrogates.
 texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(str.strip)
 paths = st.lists(words, min_size=1, max_size=4).map(lambda parts: "/" + "/".join(parts))
@@ -57,6 +58,7 @@ targets = st.builds(
     scripts=paths,
     data=paths,
     libc=st.sampled_from(["", "2.36"]),
+    links=st.dictionaries(paths, paths, max_size=2).map(lambda found: tuple(sorted(found.items()))),
 )
 files = st.tuples(
     st.builds(

@@ -148,9 +148,18 @@ def test_on_scratch_nothing_is_the_base_s_own() -> None:
 
 
 def test_the_prefix_and_what_is_above_it_are_the_base_s_own() -> None:
-    target = replace(LOCK.target, prefix="/srv/env/one")
+    # The data folder differs from the prefix where that is a link.
+    target = replace(LOCK.target, prefix="/opt/env", data="/srv/env/one")
     lock = replace(LOCK, base=Base(reference="x/y:1", digest="sha256:1"), target=target)
-    assert base_directories(lock) == STANDARD | {"/srv/env/one", "/srv/env", "/srv"}
+    found = {"/opt/env", "/srv/env/one", "/srv/env", "/srv"}
+    assert base_directories(lock) == STANDARD | found
+
+
+def test_where_the_links_of_a_base_lead_is_part_of_a_layer() -> None:
+    lock = lock_of(package("a"))
+    other = replace(lock, target=replace(lock.target, links=(("/a", "/b"),)))
+    (one,), (two,) = (plan(each, base_layers=0) for each in (lock, other))
+    assert one.key != two.key
 
 
 def test_two_owners_of_one_path_are_refused_and_both_named() -> None:

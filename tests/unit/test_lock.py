@@ -40,7 +40,12 @@ WHOLE = replace(
     SMALL,
     accelerator="metax",
     base=Base(reference="r.example.com/a:1", digest=DIGEST, snapshot="mxenv1:" + "1" * 64),
-    target=replace(TARGET, platform="linux/arm64", libc="2.36"),
+    target=replace(
+        TARGET,
+        platform="linux/arm64",
+        libc="2.36",
+        links=(("/opt/mxenv/man", "/opt/mxenv/share/man"),),
+    ),
     packages=(CLICK, MCOPLIB),
     requires=("click", "mcoplib ==0.4.2"),
     provided=(
@@ -180,6 +185,8 @@ def test_what_is_wrong_is_refused_and_its_place_is_named(
         ("mode = 0o755", "mode = 0o4755", r"files\[0\]\.mode", "more than permission bits"),
         ("c" * 64, "c", r"files\[0\]\.sha256", "hexadecimal"),
         ('"/opt/a.sh"', '"/etc/.wh.passwd"', r"files\[0\]\.target", "no layer can hold"),
+        ('"/opt/mxenv/man" =', "man =", r"target\.links\.man", "is not an absolute"),
+        ('= "/opt/mxenv/share/man"', '= "x"', r"target\.links\./opt/mxenv/man", "is not an abs"),
         ('name = "demo"', 'name = "../demo"', "name", "cannot be part of a lockfile's name"),
         ('"r.example.com/a:1"', '"ubuntu"', r"base\.reference", "is no image reference"),
         ('"mcoplib ==0.4.2"', '"mcoplib =0"', r"requires\[1\]", "mcoplib"),
@@ -204,6 +211,12 @@ def test_a_package_that_is_locked_twice_is_refused() -> None:
     doubled = text[:end] + text[start:end] + text[end:]
     with pytest.raises(LockError, match=rf"{PLACE}packages\[1\]\.name: 'click' is locked twice"):
         parse(doubled)
+
+
+def test_a_file_below_a_link_of_the_base_lies_where_that_leads() -> None:
+    target = WHOLE.target
+    assert target.real("/opt/mxenv/man/man1/x") == "/opt/mxenv/share/man/man1/x"
+    assert target.real("/opt/mxenv/manual") == "/opt/mxenv/manual"
 
 
 def test_a_package_that_the_base_provides_is_refused() -> None:
