@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -60,7 +59,7 @@ def test_no_container_engine_is_no_fault(tmp_path: Path) -> None:
     assert examined(environ)["MX505"].found == f"unix://{socket} is there"
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may use every socket")
+@pytest.mark.usefixtures("powerless")
 def test_a_container_engine_that_others_may_use_is_said_to_be_so(tmp_path: Path) -> None:
     socket = tmp_path / "docker.sock"
     socket.touch(mode=0)

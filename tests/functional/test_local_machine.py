@@ -91,7 +91,7 @@ class TestFilesThatAreNone:
         glob = Glob(f"{tmp_path}/*.txt", Part.WHOLE)
         assert ask(glob)[glob] == Found(((f"{tmp_path}/\udcff.txt", Found("x")),))
 
-    @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+    @pytest.mark.usefixtures("powerless")
     def test_what_may_not_be_read_says_so(self, tmp_path: Path) -> None:
         (tmp_path / "x").write_text("x")
         (tmp_path / "x").chmod(0)

@@ -144,7 +144,7 @@ def test_a_misspelt_variable_value_is_refused_like_an_option() -> None:
     assert "yaml" in result.stderr
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+@pytest.mark.usefixtures("powerless")
 def test_a_file_that_may_not_be_read_is_named(here: Path) -> None:
     (here / "secret.json").write_text("{}", encoding="utf-8")
     (here / "secret.json").chmod(0)
