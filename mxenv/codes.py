@@ -305,7 +305,7 @@ CODES: Mapping[str, Code] = {
     "MX405": Code(
         title="a vendor's build in an image for no accelerator",
         meaning='The image description says accelerator = "none", so no matrix is asked; but one '
-        "of the packages carries a vendor's build tag.",
+        "of the packages carries a vendor's build tag, or the base has the vendor's SDK.",
         remedy="Name the accelerator in image.toml, or take the public build.",
     ),
     "MX406": Code(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from typing import TYPE_CHECKING
 
 from mxenv import judgement
@@ -88,10 +89,18 @@ def _subjects(path: Path) -> Iterator[_Pair | Path]:
 
 
 def _inside(folder: Path) -> Iterator[_Pair]:
-    for path in sorted(folder.glob(IMAGES)):
-        yield _of_image(path)
-    for path in sorted(folder.glob(LOCKS)):
-        yield _of_lock(path)
+    # Not `Path.glob`, which passes by a folder that it may not look into, and a link that leads
+    # nowhere: what is not seen would be green.
+    for path in _listed(folder / IMAGES.partition("/")[0]):
+        if path.is_dir():
+            yield from (_of_image(file) for file in _listed(path) if file.name == "image.toml")
+    for path in _listed(folder / project.LOCKFILES):
+        if fnmatch(path.name, LOCKS.rpartition("/")[2]):
+            yield _of_lock(path)
+
+
+def _listed(folder: Path) -> list[Path]:
+    return sorted(folder.iterdir()) if folder.is_dir() else []
 
 
 def _of_image(path: Path) -> _Pair:
@@ -184,7 +193,18 @@ def _plain(lock: Lock) -> Iterator[Finding]:
             expected='no vendor\'s build: the image says accelerator = "none"',
             remedy="Name the accelerator in image.toml, or take the public build.",
         )
-    if not built:
+    generic = {key.name for probe in nodes.own_probes() for key in probe.keys}
+    facts = [(key, value) for key, value in lock.facts if key not in generic]
+    for key, value in facts:
+        yield Finding(
+            code="MX405",
+            outcome=Outcome.INCOMPATIBLE,
+            subject=key,
+            found=f"the base has {key} {value}",
+            expected='a base without a vendor\'s stack: the image says accelerator = "none"',
+            remedy="Name the accelerator in image.toml, or take another base.",
+        )
+    if not built and not facts:
         yield Finding(
             code="MX406",
             outcome=Outcome.COMPATIBLE,

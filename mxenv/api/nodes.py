@@ -42,13 +42,14 @@ def vendors() -> tuple[Vendor, ...]:
 
 
 @cache
-def _own_probes() -> tuple[Probe, ...]:
+def own_probes() -> tuple[Probe, ...]:
+    """Return the probes of any node, no vendor's among them."""
     return tuple(_plugins.load("probes", name) for name in _plugins.names("probes"))
 
 
 def probes() -> tuple[Probe, ...]:
     """Return every probe: of any node, then of each vendor."""
-    return (*_own_probes(), *(vendor.probe for vendor in vendors()))
+    return (*own_probes(), *(vendor.probe for vendor in vendors()))
 
 
 @cache
@@ -60,7 +61,7 @@ def keys() -> Mapping[str, FactKey]:
 @cache
 def allowed() -> Allowed:
     """Return every command that may be run on a node."""
-    asked = chain.from_iterable(probe.questions for probe in _own_probes())
+    asked = chain.from_iterable(probe.questions for probe in own_probes())
     own = {question.argv for question in asked if isinstance(question, Command)}
     return frozenset(own.union(*(vendor.read_only for vendor in vendors())))
 

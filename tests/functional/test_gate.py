@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
+import subprocess
+import sys
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -69,6 +72,7 @@ def project(  # noqa: PLR0913 - what one project differs in from another
     added: tuple[tuple[str, str], ...] = (("structlog", "24.4.0"),),
     replaced: dict[str, str] | None = None,
     extra: str = "",
+    facts: tuple[tuple[str, str], ...] = (("metax.sdk", RELEASE["sdk"]),),
 ) -> Path:
     """Write an image description and a lock that was made from it; return the lock's path."""
     text = IMAGE.format(name=name, accelerator=accelerator, digest="ab" * 32) + extra
@@ -105,7 +109,7 @@ def project(  # noqa: PLR0913 - what one project differs in from another
             Provided(name=package.lower().replace("_", "-"), version=version)
             for package, version in brought.items()
         ),
-        facts=(("metax.sdk", RELEASE["sdk"]),),
+        facts=facts,
         waivers=image.waivers,
     )
     path = root / "lockfiles" / f"pylock.{name}.toml"
@@ -185,6 +189,52 @@ def test_a_lock_that_denies_its_accelerator_is_stale(here: Path) -> None:
     assert (status, found["MX402"]) == (1, "incompatible")
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ('inputs = "', 'host = ["metax.kmd >= 3"]\ninputs = "', "host.requires no longer has"),
+        ("structlog-24.4.0", "structlog-23.1.0", "python.requires has 'structlog >=24', and the"),
+        ("[tool.mxenv.facts]", '[tool.mxenv.variables]\nA = "1"\n[tool.mxenv.facts]', "variables"),
+    ],
+)
+def test_a_lock_that_was_edited_by_hand_is_refused(
+    here: Path, before: str, after: str, said: str
+) -> None:
+    lock = project(here)
+    text = lock.read_text(encoding="utf-8")
+    assert before in text
+    edited = text.replace(before, after).replace('"24.4.0"', f'"{after[10:16]}"')
+    lock.write_text(edited if "structlog" in before else text.replace(before, after, 1))
+    result = mxenv("gate")
+    assert result.exit_code == 1
+    assert said in result.stdout
+
+
+@pytest.mark.parametrize("target", ["image.toml", "nowhere"])
+def test_an_image_that_is_a_link_to_nothing_is_not_passed_by(here: Path, target: str) -> None:
+    project(here)
+    (here / "images" / "other").mkdir()
+    (here / "images" / "other" / "image.toml").symlink_to(target)
+    result = mxenv("gate")
+    assert result.exit_code == 5
+    assert result.stderr.startswith("error: images/other/image.toml: cannot be read: ")
+
+
+def test_a_folder_that_may_not_be_looked_into_is_not_passed_by(here: Path) -> None:
+    project(here)
+    folder = here / "images" / "other"
+    folder.mkdir()
+    (folder / "image.toml").write_text("")
+    folder.chmod(0)
+    # Root may look into everything unless it gives that up.
+    given_up = ("setpriv", "--bounding-set=-dac_override,-dac_read_search")
+    command = (*(given_up if os.geteuid() == 0 else ()), sys.executable, "-m", "mxenv", "gate")
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    folder.chmod(0o755)
+    assert done.returncode == 5
+    assert done.stderr.startswith("error: images/other: permission denied")
+
+
 def test_a_lock_whose_image_is_not_there_is_not_known_to_be_fresh(here: Path) -> None:
     lock = project(here)
     (here / "images/llm/image.toml").unlink()
@@ -194,8 +244,14 @@ def test_a_lock_whose_image_is_not_there_is_not_known_to_be_fresh(here: Path) ->
 
 def test_an_image_for_no_accelerator_holds_no_build_of_a_vendor(here: Path) -> None:
     plain = dict.fromkeys(RELEASE["packages"], "1.0")
-    project(here, accelerator="none", replaced=plain)
+    project(here, accelerator="none", replaced=plain, facts=())
     assert codes() == (0, {"MX403": "compatible", "MX406": "compatible"})
+
+
+def test_an_image_for_no_accelerator_has_no_base_with_a_vendors_stack(here: Path) -> None:
+    plain = dict.fromkeys(RELEASE["packages"], "1.0")
+    project(here, accelerator="none", replaced=plain)
+    assert codes() == (1, {"MX403": "compatible", "MX405": "incompatible"})
 
 
 def test_a_build_of_a_vendor_in_an_image_for_no_accelerator_is_refused(here: Path) -> None:
