@@ -264,6 +264,12 @@ CODES: Mapping[str, Code] = {
         "is gone from there.",
         remedy="Run `mxenv lock` again: it puts nothing below a link. Then `mxenv build`.",
     ),
+    "MX328": Code(
+        title="file replaced or removed on top",
+        meaning="A layer that lies on top of those of the lock replaces or removes a file of the "
+        "base, or one that the build wrote.",
+        remedy="Do not use this image. Build it again.",
+    ),
     "MX330": Code(
         title="asked of the host by the start gate",
         meaning="An image holds no host. Whether the start gate that will ask it is in place, and "

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from posixpath import join, normpath
 from typing import TYPE_CHECKING
 
+from mxenv.api import _covered
 from mxenv.api._inside import METADATA, sites
 from mxenv.configuration import lock_path
 from mxenv.distribution import normalised
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 MOST = 20
 """Files of one package that are named; the rest is counted."""
 RECORD = "RECORD"
+ADDED = "image.toml"
+"""Whose the files are that no wheel brings."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +38,7 @@ class Expected:
     """What the wheels bring."""
 
     files: dict[str, tuple[str, str]]
-    """By path: the package, and the hash as a RECORD has it."""
+    """By path: the package, or `ADDED`, and the hash as a RECORD has it."""
     without: tuple[Package, ...]
     """The packages whose wheels are not here."""
 
@@ -51,6 +54,8 @@ def expected(lock: Lock, wheelhouse: Path) -> Expected:
             continue
         with _wheel.opened(path, package, lock.target) as wheel:
             files.update({file.path: (package.name, file.hash) for file in wheel.files})
+    for file, sha256 in lock.files:
+        files[file.target] = (ADDED, _wheel.text_of(bytes.fromhex(sha256), "sha256"))
     return Expected(files=files, without=tuple(without))
 
 
@@ -85,20 +90,16 @@ def check(inside: Inside, brought: Expected) -> Iterator[Finding]:
             problems.setdefault((said, name), []).append(f"{path} (layer {layer})")
     for (code, name), paths in sorted(problems.items()):
         yield from _named(code, name, paths)
-    first = min(inside.ours, default=min((node.layer for node in nodes.values()), default=0))
-    covering = [
-        f"{path} (layer {inside.files.description.layers[layer].digest})"
-        for path, layer in inside.files.covered_links.items()
-        if layer >= first
-    ]
+    covering = _covered.links(inside, (node.layer for node in nodes.values()))
     yield from _named("MX327", "base", covering)
+    yield from _named("MX328", "image", _covered.replaced(inside, files))
     yield from _strangers(inside, files, nodes)
     if not problems and files:
         yield Finding(
             code="MX320",
             outcome=Outcome.COMPATIBLE,
-            subject=f"{len(files)} files of {len({name for name, _ in files.values()})} wheels",
-            found="each has the hash that its wheel says",
+            subject=f"{len(files)} files of {len(inside.lock.packages)} wheels and image.toml",
+            found="each has the hash that was locked",
         )
 
 
@@ -138,12 +139,13 @@ def _differs(promised: str, found: str) -> str | None:
 
 
 _SAID = {
-    "MX321": ("altered", "as its wheel brought it"),
-    "MX322": ("missing", "there: its wheel brought it"),
+    "MX321": ("altered", "as it was locked"),
+    "MX322": ("missing", "there: it was locked"),
     "MX323": ("a RECORD that cannot be relied upon", "the RECORD of the locked wheel"),
     "MX324": ("not comparable", "to be compared with its wheel"),
     "MX325": ("brought by no wheel", "only what the locked wheels bring"),
     "MX327": ("covered by a directory", "the link that the base has"),
+    "MX328": ("replaced or removed on top", "as the image that was built has it"),
     "MX326": ("bytecode brought by no wheel", "no bytecode: a wheel has none, nor has a build"),
 }
 
@@ -228,11 +230,13 @@ def _strangers(
         if folder is None:
             continue
         known |= _recorded(inside, site, folder)
-        for path, node in _below(site, folder):
+        for path, node in _covered.below(site, folder):
             if node.layer >= first and path not in known:
                 layer = inside.files.description.layers[node.layer].digest
                 kind = compiled if "/__pycache__/" in path else found
                 kind.append(f"{path} (layer {layer})")
+    for said in _covered.modules(inside):
+        (compiled if "/__pycache__/" in said else found).append(said)
     yield from _named("MX325", "site directory", found)
     # A container that ran and was committed leaves it; but Python runs it before the source.
     if compiled:
@@ -252,11 +256,3 @@ def _recorded(inside: Inside, site: str, folder: Node) -> set[str]:
                 path = next(csv.reader([line]), [""])[0] if line.strip() else ""
                 found.add(normpath(join(site, path)))
     return found
-
-
-def _below(path: str, node: Node) -> Iterator[tuple[str, Node]]:
-    for name, child in node.children.items():
-        if child.kind == "directory":
-            yield from _below(f"{path}/{name}", child)
-        else:
-            yield f"{path}/{name}", child

@@ -140,7 +140,7 @@ def _distributions(
     if exact and inside.files.missing:
         yield from _packages.compare(replace(lock, provided=()), replace(present, gap=""))
         return
-    if lock.provided:
+    if lock.base.reference != SCRATCH:
         present.also(_packages.of_snapshot(snapshot, lock.target.prefix))
     yield from _packages.compare(lock, present)
     for finding in _facts(lock, snapshot, lock.target.prefix):

@@ -75,6 +75,8 @@ class Unpacked:
     kept: int = 0
     covered_links: dict[str, int] = field(default_factory=dict)
     """Links of a layer below that a directory took the place of, and the layer that brought it."""
+    replaced: dict[str, int] = field(default_factory=dict)
+    """Files of a layer below that were replaced or removed, and the last layer that did so."""
 
     def at(self, path: str) -> Node | None:
         """Return what lies at ``path``, following no link; nothing lies below a file."""
@@ -153,6 +155,7 @@ def _apply(files: Unpacked, layer: int, member: Member) -> None:
     if not name:
         return
     folder = _directory(files, above, layer)
+    _note(files, folder, layer, member)
     if name == _OPAQUE:
         _strip(folder, layer)
     elif name.startswith(_WHITEOUT):
@@ -175,6 +178,20 @@ def _apply(files: Unpacked, layer: int, member: Member) -> None:
             target=member.target,
             origin=(layer, member.ordinal),
         )
+
+
+def _note(files: Unpacked, folder: Node, layer: int, member: Member) -> None:
+    """Note what of the layers below ``member`` takes away."""
+    above, _, name = member.path.rpartition("/")
+    if name == _OPAQUE:
+        gone: Node | None = folder
+        path = above
+    else:
+        path = f"{above}/{name.removeprefix(_WHITEOUT)}"
+        gone = folder.children.get(path.rpartition("/")[2])
+    both = member.kind == "directory" and _is_directory(gone)
+    if gone is not None and gone.layer < layer and not both:
+        files.replaced[path] = layer
 
 
 def _is_below(node: Node | None, layer: int) -> bool:

@@ -14,6 +14,7 @@ from _locked import debian_lock, dist_info, record_row, scratch_lock, write_lock
 
 from mxenv.api import building, verifying
 from mxenv.errors import LayoutError, UsageError
+from mxenv.image import AddedFile
 from mxenv.stores import layout as layouts
 from mxenv.stores.description import describe
 from mxenv.verdict import Finding, Outcome, Verdict
@@ -214,6 +215,55 @@ class TestAnAlteredFile:
     def test_that_is_a_directory_over_a_link_of_the_base_is_found(self, on_debian: Project) -> None:
         assert "/bin" in found(on_debian.verify(on_debian.on_top(folder("bin"))), "MX327")
 
+    @pytest.mark.parametrize("recorded", [True, False])
+    @pytest.mark.parametrize(
+        ("entry", "path"),
+        [
+            (file("usr/lib/python3.11/os.py", "evil"), "/usr/lib/python3.11/os.py"),
+            (file("usr/bin/.wh.python3"), "/usr/bin/python3"),
+            (file("usr/lib/.wh..wh..opq"), "/usr/lib"),
+            (link("usr/lib/os-release", "/x"), "/usr/lib/os-release"),
+            (file("usr/share/mxenv/verdict.json", "{}"), "/usr/share/mxenv/verdict.json"),
+        ],
+    )
+    def test_of_the_base_or_of_the_build_that_is_replaced_on_top_is_found(
+        self, on_debian: Project, entry: Entry, path: str, *, recorded: bool
+    ) -> None:
+        if not recorded:
+            on_debian.forget_the_image()
+        verdict = on_debian.verify(on_debian.on_top(entry))
+        assert f"image: replaced or removed on top: {path} (layer" in found(verdict, "MX328")
+        assert verdict.outcome is Outcome.INCOMPATIBLE
+
+    @pytest.mark.parametrize(
+        "name", ["x.pth", "sitecustomize.py", "evil/__init__.py", "evil-1.dist-info/METADATA"]
+    )
+    def test_that_another_site_of_the_image_got_on_top_is_found(
+        self, on_debian: Project, name: str
+    ) -> None:
+        path = f"usr/lib/python3/dist-packages/{name}"
+        verdict = on_debian.verify(on_debian.on_top(file(path, "Name: evil\nVersion: 1\n")))
+        assert f"/{path} (layer" in found(verdict, "MX325")
+
+    @pytest.mark.parametrize(
+        ("entry", "code"),
+        [
+            (file("opt/app/x.txt", "evil"), "MX321"),
+            (file("opt/app/.wh.x.txt"), "MX322"),
+            (link("opt/app/x.txt", "/usr/lib/os-release"), "MX321"),
+        ],
+    )
+    def test_that_the_image_description_adds_is_compared(
+        self, tmp_path: Path, entry: Entry, code: str
+    ) -> None:
+        added = tmp_path / "images" / "small" / "x.txt"
+        added.parent.mkdir(parents=True)
+        added.write_text("x")
+        locked = (AddedFile(source="x.txt", target="/opt/app/x.txt"), sha256(b"x")[7:])
+        project = Project(tmp_path, replace(debian_lock(tmp_path), files=(locked,)), with_base=True)
+        assert project.verify().outcome is Outcome.COMPATIBLE
+        assert "image.toml: " in found(project.verify(project.on_top(entry)), code)
+
     def test_is_found_in_an_image_whose_lock_records_nothing(self, small: Project) -> None:
         small.forget_the_image()
         altered = small.on_top(file(f"{SITE}/beta.py", "B = 3\n"))
@@ -258,6 +308,19 @@ class TestDistributions:
     def test_a_removed_one_is_found(self, small: Project) -> None:
         altered = small.on_top(file(f"{SITE}/.wh.beta-2.0+metax3.5.3.dist-info"))
         assert "beta: not there" in found(small.verify(altered), "MX311")
+
+    def test_one_beside_those_of_a_base_that_provides_none_is_found(self, tmp_path: Path) -> None:
+        lock = debian_lock(tmp_path)
+        entries = [
+            file("usr/bin/python3.11", "ELF", mode=0o755),
+            link("usr/bin/python3", "python3.11"),
+        ]
+        entry = add_manifest(tmp_path / "base", [tar(entries)])
+        add_index(tmp_path / "base", [entry])
+        lock = replace(lock, base=replace(lock.base, digest=str(entry["digest"])), provided=())
+        project = Project(tmp_path, lock, with_base=True)
+        altered = project.on_top(*dist_info("usr/lib/python3/dist-packages", "delta", "9"))
+        assert "delta: 9" in found(project.verify(altered), "MX314")
 
     def test_a_changed_one_of_the_base_is_found(self, on_debian: Project) -> None:
         place = "usr/lib/python3/dist-packages"
