@@ -49,6 +49,8 @@ def COMMAND(  # noqa: N802, PLR0913 - a constant; every option is an argument
 
     if out is not None and push is not None:
         raise UsageError("--out and --push both say where to", hint="give one of them")
+    if check and (out is not None or push is not None):
+        raise UsageError("--check writes nothing", hint="leave --out and --push out")
     result = building.build(
         lock,
         engine=engine,
@@ -63,7 +65,7 @@ def COMMAND(  # noqa: N802, PLR0913 - a constant; every option is an argument
     output.values(
         "mxenv.built/1",
         {
-            "image": result.name,
+            **({"image": result.name} if result.name else {}),
             "config": result.config,
             "manifest": result.manifest,
             "layers": [f"{layer.made.diff_id}  {layer.made.title}" for layer in result.layers],

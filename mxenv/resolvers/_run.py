@@ -22,6 +22,7 @@ BUILD = (
     "--find-links"
 )
 _CREDENTIALS = re.compile(r"(?<=://)[^/\s@]+@")
+_SCHEMES = frozenset({"http", "https", "file"})
 _UNREACHABLE = ("Failed to fetch", "error sending request", "Request failed", "Failed to download")
 _MISSING = ("was not found in the package registry", "was not found in the provided package")
 _OFFLINE = ("network was disabled", "not found in the cache")
@@ -79,14 +80,32 @@ def _where(indexes: Indexes) -> Iterator[str]:
     # An option takes the place of the variable, so that the variable has to be repeated.
     configured = filter(None, os.environ.get("UV_FIND_LINKS", "").split(","))
     for place in (*indexes.find_links, *configured):
-        # uv runs in the project's root, and a folder was named from where the user is.
-        yield from ("--find-links", place if "://" in place else str(Path(place).absolute()))
-    for url in indexes.index:
-        yield from ("--index", url)
+        yield from ("--find-links", _place(place, "--find-links"))
+    for place in indexes.index:
+        yield from ("--index", _place(place, "--index"))
     if indexes.no_index:
         yield "--no-index"
     if indexes.offline:
         yield "--offline"
+
+
+def _place(text: str, option: str) -> str:
+    """Return a URL, or a folder; uv goes on without an index that is neither."""
+    # An index may have a name before its URL.
+    named = "=" in text.partition(":")[0]
+    scheme, found, _ = (text.partition("=")[2] if named else text).partition("://")
+    if found and scheme.lower() in _SCHEMES:
+        return text
+    # uv runs in the project's root, and a folder was named from where the user is.
+    folder = Path(text).absolute()
+    if found or not text or not folder.is_dir():
+        what = "no URL that uv can ask" if found else "no folder"
+        raise UsageError(
+            f"{_CREDENTIALS.sub('', text)!r} is {what}",
+            context=option,
+            hint="name a folder that is there, or a URL that begins with https:// or http://",
+        )
+    return str(folder)
 
 
 def _fail(said: str) -> NoReturn:

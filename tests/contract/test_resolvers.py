@@ -10,7 +10,7 @@ import _index
 import pytest
 
 from mxenv import _plugins
-from mxenv.errors import Incompatible, IndexFailed
+from mxenv.errors import Incompatible, IndexFailed, UsageError
 from mxenv.lock import Provided
 from mxenv.resolvers import Indexes, Request, Resolver
 
@@ -202,3 +202,26 @@ def test_a_folder_is_named_from_where_the_user_is(resolver: Resolver, links: Pat
     request = asking(links, "mx-lib")
     indexes = replace(request.indexes, find_links=(relative,), directory=links)
     assert versions(resolver, replace(request, indexes=indexes)) == {"mx-lib": "2.0"}
+
+
+@pytest.mark.parametrize(
+    "place", ["/nowhere", "", "ftp://index.example.com", "htps://u:secret@index.example.com/simple"]
+)
+@pytest.mark.parametrize("option", ["index", "find_links"])
+def test_a_place_that_cannot_be_asked_is_refused_and_not_passed_by(
+    resolver: Resolver, links: Path, place: str, option: str
+) -> None:
+    request = asking(links, "mx-lib")
+    elsewhere = replace(request.indexes, **{option: (place,)})
+    with pytest.raises(UsageError, match="is no ") as caught:
+        resolver.resolve(replace(request, indexes=elsewhere))
+    assert caught.value.context == f"--{option.replace('_', '-')}"
+    assert "secret" not in str(caught.value)
+
+
+def test_an_index_may_be_a_folder_or_have_a_name(resolver: Resolver, links: Path) -> None:
+    with _index.serve(links) as index:
+        for place in (str(links), f"own={index.url}"):
+            request = asking(links, "mx-lib")
+            elsewhere = replace(request.indexes, index=(place,), no_index=False, offline=False)
+            assert versions(resolver, replace(request, indexes=elsewhere)) == {"mx-lib": "2.0"}
