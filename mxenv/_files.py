@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
 import stat
 from contextlib import suppress
 from pathlib import Path
@@ -72,7 +71,7 @@ def write_atomically(path: Path, data: bytes | str) -> None:
         # Not `Path.resolve`, which raises another error for a loop of links in every Python.
         target = Path(os.path.realpath(path)) if path.is_symlink() else path
         _keep(target)
-        temporary = target.with_name(f".{secrets.token_hex(8)}.tmp")
+        temporary = target.with_name(f".{os.urandom(8).hex()}.tmp")
         target.parent.mkdir(parents=True, exist_ok=True)
         try:
             _write(temporary, content)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-import shutil
 import sys
-import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO
 
@@ -79,7 +77,7 @@ class Output:
 
         if self.format != "text" or not sys.stdout.isatty():
             return Page(verbose=self.verbose)
-        width = shutil.get_terminal_size().columns
+        width = _columns()
         if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
             return Page(width=width, verbose=self.verbose)
         from mxenv.cli._paint import paint  # noqa: PLC0415 - imported late: rich is slow
@@ -87,15 +85,23 @@ class Output:
         return Page(width=width, verbose=self.verbose, paint=paint)
 
 
+def _columns() -> int:
+    import shutil  # noqa: PLC0415 - imported late: only a terminal needs it
+
+    return shutil.get_terminal_size().columns
+
+
 def _aligned(values: Mapping[str, object]) -> Iterator[str]:
     """Yield ``name  value`` lines, wrapped beside the names on a terminal."""
     indent = max(map(len, values), default=0) + 2
-    columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
+    columns = _columns() if sys.stdout.isatty() else 0
     room = columns - indent
     for name, value in values.items():
         several = value if isinstance(value, list | tuple) else (value,)
         texts = [str(one) for one in several]
         if room > NARROWEST:
+            import textwrap  # noqa: PLC0415 - imported late: only a terminal needs it
+
             texts = [
                 line
                 for text in texts
