@@ -16,11 +16,11 @@ _POST = r"(?:-(?P<post_i>[0-9]++)|[-_.]?(?P<post>post|rev|r)[-_.]?(?P<post_n>[0-
 _DEV = r"[-_.]?(?P<dev>dev)[-_.]?(?P<dev_n>[0-9]*+)"
 _END = r"(?![a-z0-9])"
 
-_PEP440 = re.compile(
+_PEP440 = (
     rf"{_RELEASE}(?:{_PRE})?(?:{_POST})?(?:{_DEV})?"
     r"(?:\+(?P<local>[a-z0-9]+(?:[-_.][a-z0-9]+)*))?"
 )
-_PREFIX = re.compile(rf"{_RELEASE}(?:{_PRE}{_END})?(?:{_POST}{_END})?(?:{_DEV}{_END})?")
+_PREFIX = rf"{_RELEASE}(?:{_PRE}{_END})?(?:{_POST}{_END})?(?:{_DEV}{_END})?"
 """The part of any other version that can be understood as PEP 440.
 
 A suffix such as ``-c600u`` (a product) or ``-amd64`` begins like a pre-release and is none: each
@@ -82,9 +82,9 @@ def parse(text: str) -> Version:
     lowered = text.strip().lower()
     if len(lowered) > _LONGEST:
         return Version(key=(0, (), (1, "", 0), -1, (1, 0), (), ((0, 0, lowered),)), text=text)
-    if match := _PEP440.fullmatch(lowered):
+    if match := re.fullmatch(_PEP440, lowered):
         return Version(key=_key(match, match["local"] or "", ""), text=text)
-    if match := _PREFIX.match(lowered):
+    if match := re.match(_PREFIX, lowered):
         return Version(key=_key(match, "", lowered[match.end() :]), text=text)
     return Version(key=(0, (), (1, "", 0), -1, (1, 0), (), _segments(lowered)), text=text)
 

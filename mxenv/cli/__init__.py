@@ -6,11 +6,15 @@ no other file.
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from contextlib import suppress
 
 from mxenv import __version__
+
+STARTING = 20_000
+"""Objects that are made until garbage is looked for; Python has it at 700."""
 
 
 def main() -> None:
@@ -21,6 +25,8 @@ def main() -> None:
             # Past the buffer: what a full disk did not take would be tried again at the end.
             os.write(sys.stdout.fileno(), f"mxenv {__version__}\n".encode())
             return
+    # What starting makes lives to the end, so that looking for garbage in it is in vain.
+    gc.set_threshold(STARTING)
     from mxenv.cli._front import run  # noqa: PLC0415 - imported late: see above
 
     run()
