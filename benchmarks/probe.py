@@ -1,6 +1,6 @@
 """``mxenv probe`` against ``python -m torch.utils.collect_env``, which imports torch.
 
-torch is installed into a throw-away environment for this comparison only::
+Both are installed by pip into throw-away environments, as users have them::
 
     python benchmarks/probe.py [RUNS] [REQUIREMENT]
 """
@@ -12,30 +12,32 @@ import sys
 import tempfile
 from pathlib import Path
 
-from _timing import MXENV, Contender, compare, machine, table, verdict
+from _timing import Contender, compare, machine, table, verdict
 
 TARGET = 0.10
 TARGET_MIB = 80
 TORCH = "torch==2.13.0"
 
 
-def environment(folder: Path, requirement: str) -> str:
-    """Make an environment with torch in it; return its interpreter."""
+def environment(folder: Path, requirement: str) -> Path:
+    """Make an environment with ``requirement`` in it; return the folder of its programs."""
     subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
-    python = str(folder / "bin" / "python")
-    subprocess.run([python, "-m", "pip", "install", "--quiet", requirement], check=True)
-    return python
+    programs = folder / "bin"
+    pip = [str(programs / "python"), "-m", "pip", "install", "--quiet"]
+    subprocess.run([*pip, requirement], check=True)
+    return programs
 
 
 def main(runs: int, requirement: str) -> None:
     """Print the table."""
     with tempfile.TemporaryDirectory() as folder:
-        python = environment(Path(folder) / "torch", requirement)
+        torch = environment(Path(folder) / "torch", requirement)
+        own = environment(Path(folder) / "mxenv", str(Path(__file__).parent.parent))
         collect = Contender(
             title="python -m torch.utils.collect_env",
-            argv=(python, "-m", "torch.utils.collect_env"),
+            argv=(str(torch / "python"), "-m", "torch.utils.collect_env"),
         )
-        probe = Contender(title="mxenv probe", argv=(MXENV, "probe"))
+        probe = Contender(title="mxenv probe", argv=(str(own / "mxenv"), "probe"))
         theirs, ours = costs = compare((collect, probe), runs=runs)
     print(f"{machine()}; {requirement}; median of {runs} runs, in turn\n")
     rows = [
