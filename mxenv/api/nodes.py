@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from functools import cache
 from itertools import chain
@@ -71,6 +70,8 @@ def open_host(address: str) -> AbstractContextManager[Host]:
     scheme, rest = _split(address)
     known = _plugins.names("transports")
     if scheme not in known:
+        import difflib  # noqa: PLC0415 - imported late: only for what is misspelt
+
         near = difflib.get_close_matches(scheme, known, n=1)
         hint = f"did you mean '{near[0]}:'? " if near else ""
         hint += f"an address begins with one of {', '.join(f'{name}:' for name in known)}"

@@ -13,7 +13,7 @@ from contextlib import suppress
 
 from mxenv import __version__
 
-STARTING = 20_000
+STARTING = 100_000
 """Objects that are made until garbage is looked for; Python has it at 700."""
 
 

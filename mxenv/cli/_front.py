@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import difflib
 import errno
 import importlib
 import os
@@ -56,6 +55,8 @@ class Front(click.Group):
         """Return the command that ``args`` begin with; name the nearest if there is none."""
         name = args[0]
         if self.get_command(ctx, name) is None and not name.startswith("-"):
+            import difflib  # noqa: PLC0415 - imported late: only for what is misspelt
+
             near = difflib.get_close_matches(name, self.list_commands(ctx), n=1)
             hint = f"did you mean `mxenv {near[0]}`?" if near else "`mxenv --help` lists them"
             raise click.UsageError(f"there is no command {name!r}\n hint: {hint}", ctx)

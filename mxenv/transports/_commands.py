@@ -40,6 +40,8 @@ OUTPUT_LIMIT = 1 << 20
 FLOOD = 8 * OUTPUT_LIMIT
 """Bytes of output at which a command is stopped; what is kept of it ends earlier."""
 KILLED = 128 + signal.SIGKILL
+MARK = "MXENV_RUNS"
+"""A variable by which all that a command started is known, whoever its parent has become."""
 PAUSE = 0.02
 """Seconds between two looks at a command that runs."""
 
@@ -69,6 +71,7 @@ def run(
     if tool is None:
         return Completed(NOT_FOUND)
     # Files in memory, not pipes: a grandchild that keeps a pipe open would keep us waiting.
+    mark = os.urandom(8).hex()
     with _file("stdout") as stdout, _file("stderr") as stderr:
         try:
             process = subprocess.Popen(  # noqa: S603 - an argv from the allow-list, no shell
@@ -76,13 +79,15 @@ def run(
                 stdin=subprocess.DEVNULL,
                 stdout=stdout,
                 stderr=stderr,
-                env=_clean(environment),
+                env={**_clean(environment), MARK: mark},
                 cwd="/",
                 start_new_session=True,
             )
         except OSError as error:
             return Unreadable(f"cannot be run: {(error.strerror or str(error)).lower()}")
         returncode = _wait(process, command.seconds, (stdout, stderr), stop)
+        if returncode in (TIMED_OUT, KILLED):
+            _kill_marked(mark)
         return Completed(returncode, _text(stdout), _text(stderr))
 
 
@@ -135,7 +140,7 @@ def _wait(
     while process.poll() is None:
         late = time.monotonic() > deadline or stop.is_set()
         if late or any(os.fstat(output.fileno()).st_size > FLOOD for output in outputs):
-            _kill(process)
+            _kill_family(process)
             # Not for ever: a process that waits for a broken device cannot even be killed.
             with suppress(subprocess.TimeoutExpired):
                 process.wait(1.0)
@@ -146,7 +151,7 @@ def _wait(
     return process.returncode if process.returncode >= 0 else 128 - process.returncode
 
 
-def _kill(process: subprocess.Popen[bytes]) -> None:
+def _kill_family(process: subprocess.Popen[bytes]) -> None:
     import psutil  # noqa: PLC0415 - imported late: needed only when a command hangs
 
     try:
@@ -155,13 +160,21 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
     except psutil.Error:
         family = []
     for member in family:
-        try:
+        with suppress(psutil.Error):
             member.kill()
-        except psutil.Error:
-            continue
     # Those whose parent has gone are found by their session's group.
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
+
+
+def _kill_marked(mark: str) -> None:
+    """Kill what is left of a command: a child that has a session and a parent of its own."""
+    import psutil  # noqa: PLC0415 - imported late: needed only when a command hangs
+
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            if process.environ().get(MARK) == mark:
+                process.kill()
 
 
 def _text(output: IO[bytes]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING
@@ -76,6 +76,9 @@ class _Work:
         self._answered: SimpleQueue[tuple[Question, Given]] = SimpleQueue()
         self._started: dict[Question, float] = {}
         self._stop = threading.Event()
+        self._through = threading.Event()
+        """Set by a thread that has nothing left to do: until then nobody is woken by an answer,
+        which would cost more than most answers do."""
         self._threads: list[threading.Thread] = []
         self._readers = 1
 
@@ -111,23 +114,28 @@ class _Work:
     def _next(
         self, pending: set[Question], queues: list[tuple[SimpleQueue[Question], int]]
     ) -> Iterator[tuple[Question, Given]]:
-        try:
-            question, answer = self._answered.get(timeout=0.2)
-        except Empty:
-            if self._readers < READERS:
-                # A slow file system: others read on meanwhile.
-                self._readers += 1
-                self._serve(queues[-1][0], 1)
-            now = time.monotonic()
-            for late in list(pending):
-                if now - self._started.get(late, now) > self._host.limit(late):
-                    yield late, Unreadable("not answered in time", passing=True)
-                    # Its thread may never come back, so another takes up what is left.
-                    for queue, _ in queues:
-                        self._serve(queue, 1)
-        else:
-            if question in pending:
-                yield question, answer
+        woken = self._through.wait(0.2)
+        self._through.clear()
+        answers = list(self._arrived())
+        yield from ((question, answer) for question, answer in answers if question in pending)
+        if woken:
+            return
+        if not answers and self._readers < READERS:
+            # A slow file system: others read on meanwhile.
+            self._readers += 1
+            self._serve(queues[-1][0], 1)
+        now = time.monotonic()
+        for late in list(pending):
+            if now - self._started.get(late, now) > self._host.limit(late):
+                yield late, Unreadable("not answered in time", passing=True)
+                # Its thread may never come back, so another takes up what is left.
+                for queue, _ in queues:
+                    self._serve(queue, 1)
+
+    def _arrived(self) -> Iterator[tuple[Question, Given]]:
+        with suppress(Empty):
+            while True:
+                yield self._answered.get_nowait()
 
     def _serve(self, queue: SimpleQueue[Question], threads: int) -> None:
         for _ in range(threads):
@@ -141,6 +149,7 @@ class _Work:
             try:
                 question = queue.get_nowait()
             except Empty:
+                self._through.set()
                 return
             self._started[question] = time.monotonic()
             try:

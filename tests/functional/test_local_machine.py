@@ -162,7 +162,10 @@ class TestCommands:
     def test_one_that_hangs_is_ended_with_all_that_it_started(self) -> None:
         mark = "98765.4321"
         started = time.monotonic()
-        script = f"sleep {mark} & setsid sleep {mark} & (sleep {mark} & sleep {mark}) & wait"
+        script = (
+            f"sleep {mark} & setsid sleep {mark} & (sleep {mark} & sleep {mark}) & "
+            f"(setsid sleep {mark} &) ; wait"
+        )
         answer = run(f"echo begun; {script}", 0.5)
         assert answer == Completed(TIMED_OUT, "begun\n")
         assert time.monotonic() - started < 10
@@ -207,7 +210,7 @@ class TestCommands:
         assert isinstance(answer, Completed)
         told = dict(line.split("=", 1) for line in answer.stdout.splitlines())
         assert "/evil" not in answer.stdout
-        assert told.keys() == {"PATH", "LC_ALL", "TERM", "LD_LIBRARY_PATH"}
+        assert told.keys() == {"PATH", "LC_ALL", "TERM", "LD_LIBRARY_PATH", "MXENV_RUNS"}
         assert told["LD_LIBRARY_PATH"] == "/opt/maca/lib:/opt/maca-3.5.3/lib"
 
     def test_the_vendors_own_directory_is_told(self) -> None:
