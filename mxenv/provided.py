@@ -10,6 +10,8 @@ from mxenv.lock import MACHINES
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from packaging.requirements import Requirement
+
     from mxenv.lock import Provided, Target
 
 KEPT = "what the base provides is never replaced: ask for that version, or take another base"
@@ -19,16 +21,10 @@ def unmet(
     requires: Iterable[str], provided: Iterable[Provided], target: Target
 ) -> Iterator[tuple[int, str, str]]:
     """Yield each requirement that ``provided`` does not meet: its index, what is wrong, a hint."""
-    from packaging.requirements import Requirement  # noqa: PLC0415 - imported late: only a lock
-
     versions = {entry.name: entry.version for entry in provided}
-    environment = marker_environment(target)
-    for index, text in enumerate(requires):
-        requirement = Requirement(text)
+    for index, text, requirement in counting(requires, target):
         name = normalised(requirement.name)
         if name not in versions:
-            continue
-        if requirement.marker and not requirement.marker.evaluate(dict(environment)):
             continue
         there = f"{name} {versions[name]}, which the base provides"
         if not requirement.specifier.contains(versions[name], prereleases=True):
@@ -37,6 +33,17 @@ def unmet(
             # Stubs have no extras, so that what they need would be left out without a word.
             hint = "name what the extra needs as requirements of their own"
             yield index, f"{text!r} asks for extras of {there}", hint
+
+
+def counting(requires: Iterable[str], target: Target) -> Iterator[tuple[int, str, Requirement]]:
+    """Yield the requirements whose markers hold on ``target``: index, text, and what it says."""
+    from packaging.requirements import Requirement  # noqa: PLC0415 - imported late: only a lock
+
+    environment = dict(marker_environment(target))
+    for index, text in enumerate(requires):
+        requirement = Requirement(text)
+        if requirement.marker is None or requirement.marker.evaluate(environment):
+            yield index, text, requirement
 
 
 def marker_environment(target: Target) -> Mapping[str, str]:

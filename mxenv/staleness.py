@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from mxenv import image as images
 from mxenv.distribution import normalised
-from mxenv.provided import marker_environment
+from mxenv.provided import counting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -60,17 +60,10 @@ def _lists(image: Image, hashes: Mapping[str, str], lock: Lock) -> Iterator[str]
 
 def _unmet(image: Image, lock: Lock) -> Iterator[str]:
     """Yield the requirements that nothing in the lock meets: somebody took it out."""
-    from packaging.requirements import Requirement  # noqa: PLC0415 - imported late: only a gate
-
     versions = {entry.name: entry.version for entry in lock.provided}
     versions |= {package.name: package.version for package in lock.packages}
-    environment = dict(marker_environment(lock.target))
-    for text in image.requires:
-        requirement = Requirement(text)
-        if text not in lock.requires:
-            continue
-        if requirement.marker and not requirement.marker.evaluate(environment):
-            continue
+    kept = (text for text in image.requires if text in lock.requires)
+    for _, text, requirement in counting(kept, lock.target):
         version = versions.get(normalised(requirement.name), "")
         if not version or not requirement.specifier.contains(version, prereleases=True):
             yield f"python.requires has {text!r}, and the lock {version or 'nothing'} for it"

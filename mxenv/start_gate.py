@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from mxenv import constraint, gate_script
+from mxenv.cards import MODELS
 from mxenv.facts import FactKey
 from mxenv.verdict import Outcome
 
@@ -16,15 +17,6 @@ if TYPE_CHECKING:
 
 REFUSED = 78
 """What the gate exits with when it does not start (``EX_CONFIG`` of ``sysexits.h``)."""
-
-MODELS = {
-    "0x4000": "C550",
-    "0x4001": "C500",
-    "0x4040": "C500X",
-    "0x4081": "C280",
-    "0x4083": "N260",
-}
-"""PCI device ids of vendor 0x9999, as sysfs spells them."""
 
 KMD = "metax.kmd"
 MODEL = "metax.device.model"
@@ -136,7 +128,7 @@ def _ids(parsed: Constraint, outcome: Outcome) -> Iterator[str]:
     """Yield the PCI ids of the models for which the constraint comes out so."""
     for device, model in sorted(MODELS.items()):
         if min(clause.hold(model) for clause in parsed.clauses) is outcome:
-            yield device
+            yield f"0x{device}"  # as sysfs spells it
 
 
 def _quoted(word: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -13,6 +12,7 @@ from mxenv.errors import EngineError, InvalidFile, LockError, UsageError
 from mxenv.facts import Absent, Observed, Unreadable
 from mxenv.image import LAYOUT, SCRATCH
 from mxenv.lock import WHEELHOUSE
+from mxenv.redaction import UNPRINTABLE
 from mxenv.verdict import Finding, Outcome, Verdict
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from mxenv.lock import Lock
     from mxenv.stores import ImageDescription, Source
 
-_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 IMAGES = ("image", "oci")
 """The schemes whose images are read layer by layer, every file of every wheel included."""
 
@@ -59,8 +58,8 @@ def _shown(finding: Finding) -> Finding:
     """Return a finding whose foreign words, names of files above all, move no terminal."""
     return replace(
         finding,
-        subject=_UNPRINTABLE.sub("?", finding.subject),
-        found=_UNPRINTABLE.sub("?", finding.found),
+        subject=UNPRINTABLE.sub("?", finding.subject),
+        found=UNPRINTABLE.sub("?", finding.found),
     )
 
 
@@ -101,7 +100,7 @@ def _image(
         else _image_checks.recorded(lock.built, image, stands)
     )
     yield from whole
-    exact = any(finding.code == "MX301" for finding in whole)
+    exact = bool(whole) and all(f.outcome is Outcome.COMPATIBLE for f in whole)
     yield _image_checks.lock_copy(lock, inside)
     host = LayerHost(source=source, description=image, files=files)
     yield from _distributions(lock, inside, nodes.look(host, now=now), exact=exact)

@@ -7,6 +7,8 @@ import io
 import re
 from typing import TYPE_CHECKING, BinaryIO
 
+from mxenv.redaction import UNPRINTABLE
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -15,15 +17,12 @@ if TYPE_CHECKING:
 
 DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 """The only algorithm that registries have agreed on."""
-
-
-_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]+")
 _LONGEST = 300
 
 
 def printable(text: str) -> str:
     """Return ``text`` as one short line that moves no terminal."""
-    return _UNPRINTABLE.sub(" ", text).strip()[:_LONGEST]
+    return UNPRINTABLE.sub(" ", text).strip()[:_LONGEST]
 
 
 def is_digest(text: object) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, assert_never
 
+from mxenv.cards import MODELS
 from mxenv.facts import Absent, Fact, Observed, Reading, Unreadable
 from mxenv.vendors._metax_place import VENDORS, Place
 from mxenv.vendors._mxsmi import AVAILABLE, Device, Heard, NoDevice, NoTool, Output, model
@@ -11,8 +12,6 @@ from mxenv.vendors._mxsmi import AVAILABLE, Device, Heard, NoDevice, NoTool, Out
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-MODELS = {"4000": "C550", "4001": "C500", "4040": "C500X", "4081": "C280", "4083": "N260"}
-"""Models by PCI device id, as ``lspci`` shows them."""
 NOT_MAPPED = "not mapped"
 _UNMAPPED_REASON = "MetaX Sysfs File Unaccessible"
 """What is said of every card of the host that was not mapped into a container."""

@@ -13,9 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mxenv import gate_script, version
+from mxenv.cards import MODELS
 from mxenv.constraint import Clause
-from mxenv.start_gate import MODELS, REFUSED, render
-from mxenv.vendors import _metax_devices
+from mxenv.start_gate import REFUSED, render
 from mxenv.verdict import Outcome
 
 if TYPE_CHECKING:
@@ -258,8 +258,14 @@ def test_a_linter_of_shells_has_nothing_to_say(tmp_path: Path) -> None:
     assert done.stdout == ""
 
 
-def test_it_knows_the_models_that_the_vendor_s_probe_knows() -> None:
-    assert {f"0x{device}": model for device, model in _metax_devices.MODELS.items()} == MODELS
+@pytest.mark.parametrize(("device", "model"), sorted(MODELS.items()))
+def test_it_knows_every_card_that_the_vendor_s_probe_knows(
+    device: str, model: str, host: Host
+) -> None:
+    host.file("dev/mxcd", "").card("0000:0e:00.0", f"0x{device}")
+    assert host.start(("sh",), (f"metax.device.model == {model}",), "true").returncode == 0
+    refused = host.start(("sh",), (f"metax.device.model != {model}",), "true")
+    assert refused.returncode == REFUSED
 
 
 FIELDS = st.lists(
