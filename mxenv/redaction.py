@@ -40,10 +40,8 @@ CONTROL = re.compile(
 )
 SIGNS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 """One of these is in all that `CONTROL` matches, and a set is fast to look for."""
-UNPRINTABLE = re.compile(
-    r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]+"
-)
-"""What breaks a line, moves a terminal, or cannot be written: for one line of foreign words."""
+UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+"""A sign that breaks a line, moves a terminal, or cannot be written."""
 URL_USER = re.compile(r"://[^/\s]*@")
 HOME = re.compile(r"(?<=/home/)[^/\s:;,\"'*?\[\]()<>|]+")
 BEARER = "Bearer "

@@ -17,12 +17,13 @@ if TYPE_CHECKING:
 
 DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 """The only algorithm that registries have agreed on."""
+_UNPRINTABLE = re.compile(f"{UNPRINTABLE.pattern}+")
 _LONGEST = 300
 
 
 def printable(text: str) -> str:
     """Return ``text`` as one short line that moves no terminal."""
-    return UNPRINTABLE.sub(" ", text).strip()[:_LONGEST]
+    return _UNPRINTABLE.sub(" ", text).strip()[:_LONGEST]
 
 
 def is_digest(text: object) -> bool:
