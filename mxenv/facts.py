@@ -58,6 +58,8 @@ class FactKey:
     Only the first part may itself hold a ``/`` (a path). A part that begins with ``@`` is an
     address, which differs between two nodes that are otherwise equal.
     """
+    sources: str = ""
+    """Where it is read, for people: ``/sys/module/metax/version, mx-smi``."""
     unit: str = ""
     view: View | None = None
     """`HOST` if it speaks of the host wherever it is read; `None`: of the place that was asked."""

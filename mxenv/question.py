@@ -28,6 +28,7 @@ class Part(StrEnum):
     HEAD = "head"
     DIGEST = "digest"
     ELF = "elf"
+    """Of a shared object what a dynamic linker reads first, as `mxenv.elf` writes it."""
     LINK = "link"
     """Not the content but where the path leads in the end, as `Link` has it."""
 
@@ -124,7 +125,23 @@ class Space:
     path: str
 
 
-Question = File | Glob | Link | Stat | Command | Env | Space
+@dataclass(frozen=True, slots=True)
+class Symbols:
+    """The symbols that a shared object needs and none of ``providers`` defines, one a line."""
+
+    path: str
+    providers: tuple[str, ...]
+    """Paths of shared objects, in the order in which a dynamic linker would look."""
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """What whoever asks wants beyond the usual; it is no node that answers it."""
+
+    name: str
+
+
+Question = File | Glob | Link | Stat | Command | Env | Space | Symbols | Option
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +175,7 @@ class Answers:
     @overload
     def __getitem__(self, question: Space) -> Answer[int]: ...
     @overload
-    def __getitem__(self, question: File | Link | Env) -> Answer[str]: ...
+    def __getitem__(self, question: File | Link | Env | Symbols | Option) -> Answer[str]: ...
     def __getitem__(self, question: Question) -> Given:
         """Return the answer to ``question``; one that was never asked is unreadable."""
         return self.given.get(question, Unreadable("not asked"))

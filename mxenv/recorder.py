@@ -15,10 +15,12 @@ from mxenv.question import (
     Found,
     Glob,
     Link,
+    Option,
     Part,
     Space,
     Stat,
     Status,
+    Symbols,
 )
 from mxenv.recording import (
     ASKED,
@@ -61,6 +63,7 @@ def render(
     }
     # A JSON string or boolean is a TOML one as well.
     main = "".join(f"{field} = {json.dumps(value)}\n" for field, value in head.items())
+    main += notes.options()
     return {MAIN: main.encode(), **notes.files()}
 
 
@@ -74,6 +77,12 @@ class _Notes:
         self._unreadable: dict[str, Unreadable] = {}
         self._paths: dict[str, Entry] = {}
         self._contents: dict[str, str] = {}
+        self._options: dict[str, str] = {}
+
+    def options(self) -> str:
+        """Return the table of what was wanted beyond the usual; nothing if nothing was."""
+        lines = [f"{name} = {json.dumps(value)}\n" for name, value in sorted(self._options.items())]
+        return "".join(["\n[options]\n", *lines]) if lines else ""
 
     def take(self, question: Question, given: Given) -> None:
         """Take down one answer; a path that no recording can hold counts as never asked."""
@@ -117,6 +126,10 @@ class _Notes:
         match question, value:
             case Env(variable), str():
                 self._environment[variable] = value
+            case Option(wanted), str():
+                self._options[wanted] = value
+            case Symbols(), str():
+                pass
             case File(path, part, limit), str():
                 self._content(path, part, limit, value)
             case Link(path), str():
@@ -180,8 +193,10 @@ def _holds(question: Question) -> bool:
             return _sound(path)
         case Link(path) | Stat(path) | Space(path):
             return path == "/" or _sound(path)
-        case Glob() | Command() | Env():
+        case Glob() | Command() | Env() | Option():
             return True
+        case Symbols(path, providers):
+            return all(map(_sound, (path, *providers)))
         case _:
             assert_never(question)
 

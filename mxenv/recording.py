@@ -2,7 +2,7 @@
 
 A recording is a folder, or a tar.gz of one::
 
-    recording.toml     schema, node, view, taken_at, provenance, complete
+    recording.toml     schema, node, view, taken_at, provenance, complete, [options]
     commands.json      [{"argv": [...], "returncode": 0, "stdout": "", "stderr": ""}, ...]
     environment.json   {"NAME": "value", ...}
     root/…             files and links as they lay on the node
@@ -26,7 +26,19 @@ from typing import TYPE_CHECKING, assert_never
 
 from mxenv.errors import RecordingError
 from mxenv.facts import Unreadable, View
-from mxenv.question import Command, Completed, Env, File, Glob, Link, Part, Space, Stat
+from mxenv.question import (
+    Command,
+    Completed,
+    Env,
+    File,
+    Glob,
+    Link,
+    Option,
+    Part,
+    Space,
+    Stat,
+    Symbols,
+)
 from mxenv.table import Table, document
 
 if TYPE_CHECKING:
@@ -76,13 +88,15 @@ class Recording:
     unreadable: Mapping[str, Unreadable] = field(default_factory=dict)
     paths: Mapping[str, Entry] = field(default_factory=dict)
     asked: frozenset[str] | None = None
+    options: Mapping[str, str] = field(default_factory=dict)
+    """What was wanted beyond the usual, by the names that `Option` has."""
 
     def knows(self, question: Question) -> bool:
         """Return whether that something is missing means that it was absent."""
         return self.complete and (self.asked is None or name(question) in self.asked)
 
 
-def name(question: Question) -> str:
+def name(question: Question) -> str:  # noqa: PLR0911 - one for each kind
     """Return ``question`` as ``asked.json`` has it."""
     match question:
         case File(path, part):
@@ -95,6 +109,10 @@ def name(question: Question) -> str:
             return f"command {shlex.join(argv)}"
         case Env(variable):
             return f"environment {variable}"
+        case Symbols(path, providers):
+            return f"symbols {shlex.join((path, *providers))}"
+        case Option(wanted):
+            return f"option {wanted}"
         case _:
             assert_never(question)
 
@@ -111,7 +129,7 @@ def _part_word(part: Part | None) -> str:
             assert_never(part)
 
 
-def place(question: Question) -> str:
+def place(question: Question) -> str:  # noqa: PLR0911 - one for each kind
     """Return what ``unreadable.json`` calls the thing that ``question`` is about."""
     match question:
         case File(path=path) | Link(path) | Stat(path):
@@ -124,6 +142,10 @@ def place(question: Question) -> str:
             return f"environment: {variable}"
         case Space(path):
             return f"space: {path}"
+        case Symbols():
+            return name(question)
+        case Option(wanted):
+            return f"option: {wanted}"
         case _:
             assert_never(question)
 
@@ -137,7 +159,7 @@ def parse(documents: Mapping[str, str], *, context: str) -> Recording:
         )
     table = document(documents[MAIN], context=f"{context}/{MAIN}", error=RecordingError)
     _check_schema(table)
-    table.only("schema", "node", "view", "taken_at", "provenance", "complete")
+    table.only("schema", "node", "view", "taken_at", "provenance", "complete", "options")
 
     def read(name: str) -> Table:
         return _json(documents[name], f"{context}/{name}")
@@ -148,6 +170,7 @@ def parse(documents: Mapping[str, str], *, context: str) -> Recording:
         taken_at=_taken_at(table),
         provenance=table.text("provenance", ""),
         complete=_truth(table, "complete"),
+        options=dict(table.pairs("options")) if "options" in table.values else {},
         commands=_commands(read(COMMANDS)) if COMMANDS in documents else {},
         environment=dict(read(ENVIRONMENT).pairs("")) if ENVIRONMENT in documents else {},
         unreadable=_unreadable(read(UNREADABLE)) if UNREADABLE in documents else {},

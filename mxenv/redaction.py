@@ -17,9 +17,11 @@ from mxenv.question import (
     Found,
     Glob,
     Link,
+    Option,
     Space,
     Stat,
     Status,
+    Symbols,
 )
 
 if TYPE_CHECKING:
@@ -159,7 +161,9 @@ def _question(question: Question) -> Question:
             return replace(question, pattern=clean(pattern))
         case Command(argv=argv):
             return replace(question, argv=tuple(map(clean, argv)))
-        case Env():
+        case Symbols(path, providers):
+            return Symbols(clean(path), tuple(map(clean, providers)))
+        case Env() | Option():
             return question
         case _:
             assert_never(question)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, field
 from functools import cache
 from itertools import chain
 from pathlib import Path
@@ -11,10 +12,11 @@ from typing import TYPE_CHECKING
 from mxenv import _files, _plugins, fingerprint
 from mxenv import snapshot as files
 from mxenv.errors import SnapshotError, UsageError
+from mxenv.facts import Absent
 from mxenv.probe import Probe, snapshot
-from mxenv.question import Answers, Command
+from mxenv.question import Answers, Command, Found, Option
 from mxenv.redaction import clean, clean_answers
-from mxenv.transports import Dated, Transport
+from mxenv.transports import Dated, Replayed, Terms, Transport
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -32,6 +34,21 @@ LOCAL = "local:"
 ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9_+.-]*):(?://)?(.*)", re.DOTALL)
 LARGEST = 64 << 20
 """Bytes in a snapshot; a node of twenty environments has a tenth of it."""
+ROUNDS = 5
+"""Times that a node is asked, at most: what is found leads to further questions."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """How a node is to be asked."""
+
+    seconds: float | None = None
+    """How long it may take; `None`: as long as the way to the node is given otherwise."""
+    options: Mapping[str, str] = field(default_factory=dict)
+    """What is wanted beyond the usual, by the names that `Option` has."""
+
+
+USUAL = Wanted()
 
 
 @cache
@@ -65,7 +82,7 @@ def allowed() -> Allowed:
     return frozenset(own.union(*(vendor.read_only for vendor in vendors())))
 
 
-def open_host(address: str) -> AbstractContextManager[Host]:
+def open_host(address: str, wanted: Wanted = USUAL) -> AbstractContextManager[Host]:
     """Open the node that ``address`` (``scheme:rest``) names."""
     scheme, rest = _split(address)
     known = _plugins.names("transports")
@@ -77,7 +94,7 @@ def open_host(address: str) -> AbstractContextManager[Host]:
         hint += f"an address begins with one of {', '.join(f'{name}:' for name in known)}"
         raise UsageError(f"nothing is reached by {scheme!r}", context=address, hint=hint)
     transport: Transport = _plugins.load("transports", scheme)
-    return transport.open(rest, allowed())
+    return transport.open(rest, Terms(allowed=allowed(), seconds=wanted.seconds))
 
 
 def _split(address: str) -> tuple[str, str]:
@@ -85,11 +102,25 @@ def _split(address: str) -> tuple[str, str]:
     return (match[1], match[2]) if match else (address, "")
 
 
-def ask(host: Host) -> Answers:
-    """Put every question to ``host``, in two rounds, and return the answers fit to be kept."""
-    first = host.gather(dict.fromkeys(chain.from_iterable(p.questions for p in probes())))
-    further = dict.fromkeys(q for p in probes() for q in _more(p, first) if q not in first.given)
-    return clean_answers(first | host.gather(further) if further else first)
+def ask(host: Host, wanted: Wanted = USUAL) -> Answers:
+    """Put every question to ``host``, round after round, and return the answers fit to be kept."""
+    options = dict(host.options) if isinstance(host, Replayed) else {}
+    options |= wanted.options
+    questions = dict.fromkeys(chain.from_iterable(p.questions for p in probes()))
+    answers = Answers()
+    for _ in range(ROUNDS):
+        answers |= host.gather([q for q in questions if not isinstance(q, Option)])
+        answers |= Answers({q: _option(q, options) for q in questions if isinstance(q, Option)})
+        further = chain.from_iterable(_more(probe, answers) for probe in probes())
+        questions = dict.fromkeys(q for q in further if q not in answers.given)
+        if not questions:
+            break
+    return clean_answers(answers)
+
+
+def _option(question: Option, options: Mapping[str, str]) -> Found[str] | Absent:
+    value = options.get(question.name)
+    return Absent() if value is None else Found(value)
 
 
 def _more(probe: Probe, answers: Answers) -> Iterable[Question]:
@@ -99,9 +130,9 @@ def _more(probe: Probe, answers: Answers) -> Iterable[Question]:
         return ()
 
 
-def look(host: Host, *, now: datetime) -> Snapshot:
+def look(host: Host, *, now: datetime, wanted: Wanted = USUAL) -> Snapshot:
     """Return what ``host`` says; a recording says it as of its own time, not ``now``."""
-    return _understand(host, ask(host), now)
+    return _understand(host, ask(host, wanted), now)
 
 
 def _understand(host: Host, answers: Answers, now: datetime) -> Snapshot:
@@ -110,13 +141,15 @@ def _understand(host: Host, answers: Answers, now: datetime) -> Snapshot:
     return snapshot(probes(), answers, node=node, view=host.view, taken_at=taken_at)
 
 
-def probe(address: str = LOCAL, *, now: datetime) -> Snapshot:
+def probe(address: str = LOCAL, *, now: datetime, wanted: Wanted = USUAL) -> Snapshot:
     """Return what the node at ``address`` says."""
-    with open_host(address) as host:
-        return look(host, now=now)
+    with open_host(address, wanted) as host:
+        return look(host, now=now, wanted=wanted)
 
 
-def record(address: str, out: Path, *, now: datetime, provenance: str = "") -> Snapshot:
+def record(
+    address: str, out: Path, *, now: datetime, provenance: str = "", wanted: Wanted = USUAL
+) -> Snapshot:
     """Write all that the node at ``address`` answers to ``out``, and return what it means.
 
     ``out`` is a folder, or a file if it ends in ``.tar.gz`` or ``.tgz``. An older recording there
@@ -126,8 +159,8 @@ def record(address: str, out: Path, *, now: datetime, provenance: str = "") -> S
     from mxenv.api import _recordings  # noqa: PLC0415 - the same
 
     _recordings.refuse(out)
-    with open_host(address) as host:
-        answers = ask(host)
+    with open_host(address, wanted) as host:
+        answers = ask(host, wanted)
         learned = _understand(host, answers, now)
         content = recorder.render(
             answers,
@@ -154,16 +187,16 @@ def read_snapshot(path: Path) -> Snapshot:
         raise SnapshotError(f"cannot be read: {_files.why(error)}", context=str(path)) from None
 
 
-def snapshot_of(target: str, *, now: datetime) -> Snapshot:
+def snapshot_of(target: str, *, now: datetime, wanted: Wanted = USUAL) -> Snapshot:
     """Return the snapshot that ``target`` names: a file of one, a recording, or an address."""
     path = Path(target)
     if _exists(path):
         packed = target.endswith((".tar.gz", ".tgz"))
         if packed or (path / "recording.toml").is_file():
-            return probe(f"recording:{target}", now=now)
+            return probe(f"recording:{target}", now=now, wanted=wanted)
         return read_snapshot(path)
     if ADDRESS.fullmatch(target) or target in _plugins.names("transports"):
-        return probe(target, now=now)
+        return probe(target, now=now, wanted=wanted)
     return read_snapshot(path)
 
 

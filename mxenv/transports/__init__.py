@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from contextlib import AbstractContextManager
     from datetime import datetime
 
@@ -14,6 +14,19 @@ if TYPE_CHECKING:
 
 Allowed = frozenset[tuple[str, ...]]
 """Every argv that may be run; a part such as ``{index}`` stands for any number."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """On what terms a node is asked."""
+
+    allowed: Allowed = frozenset()
+    """The commands that may be run there."""
+    seconds: float | None = None
+    """How long all of the asking may take, from the opening on; `None`: as the transport thinks.
+
+    What is not answered by then is unreadable, for a passing reason.
+    """
 
 
 @runtime_checkable
@@ -25,6 +38,15 @@ class Dated(Protocol):
         """When its answers were given."""
 
 
+@runtime_checkable
+class Replayed(Protocol):
+    """A host that was asked before, with options of its own."""
+
+    @property
+    def options(self) -> Mapping[str, str]:
+        """What was wanted then beyond the usual, by the names that `Option` has."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transport:
     """How to reach a node; a plug-in file holds one as ``TRANSPORT``."""
@@ -32,8 +54,8 @@ class Transport:
     title: str
     address: str
     """What follows the scheme, for people: ``DIR``, ``[user@]host``; empty if nothing does."""
-    open: Callable[[str, Allowed], AbstractContextManager[Host]]
-    """Open what the address names, with the commands that may be run there.
+    open: Callable[[str, Terms], AbstractContextManager[Host]]
+    """Open what the address names, to be asked on these terms.
 
     Raise `HostUnreachable`, `InvalidFile` or `UsageError`. The host answers raw: what must not
     leave a node is masked in one place, after the last round (see `mxenv.redaction`).

@@ -18,10 +18,12 @@ from mxenv.question import (
     Found,
     Glob,
     Link,
+    Option,
     Part,
     Space,
     Stat,
     Status,
+    Symbols,
 )
 
 if TYPE_CHECKING:
@@ -91,7 +93,9 @@ def of_an_image(question: Question) -> Given | None:
             return Unreadable("an image that does not run has no environment")
         case Space():
             return Unreadable("an image has no free space")
-        case File(path=path) | Glob(pattern=path) | Link(path) | Stat(path):
+        case Option():
+            return Unreadable("an image cannot say what is wanted of it")
+        case File(path=path) | Glob(pattern=path) | Link(path) | Stat(path) | Symbols(path=path):
             if any(path == top or path.startswith(f"{top}/") for top in OF_A_NODE):
                 return Unreadable(
                     f"an image's {'/'.join(path.split('/')[:2])} says nothing about a node"
@@ -116,7 +120,7 @@ class Walker:
     tree: Tree
     _directories: dict[str, Place] = field(default_factory=dict)
 
-    def answer(self, question: Question) -> Given:
+    def answer(self, question: Question) -> Given:  # noqa: PLR0911 - one for each kind
         """Answer one question; whatever goes wrong on the way is the answer."""
         try:
             match question:
@@ -129,7 +133,9 @@ class Walker:
                 case Stat(path):
                     status = self.find(path, follow=False).status
                     return Absent() if status is None else Found(status)
-                case Command() | Env() | Space():
+                case Symbols():
+                    return Unreadable("symbols are not read yet")
+                case Command() | Env() | Space() | Option():
                     return Unreadable("a tree of files cannot say")
                 case _:
                     assert_never(question)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from mxenv.probe import Host
     from mxenv.question import Answer, Given, Question
-    from mxenv.transports import Allowed
+    from mxenv.transports import Allowed, Terms
 
 READERS = 4
 """Threads that read files, at most: one to begin with, since on a fast disk more are slower."""
@@ -170,13 +170,13 @@ def _space(path: str) -> Answer[int]:
 
 
 @contextmanager
-def _open(rest: str, allowed: Allowed) -> Iterator[Host]:
+def _open(rest: str, terms: Terms) -> Iterator[Host]:
     if rest:
         raise UsageError(
             f"'local:' is this machine and nothing follows it, not {rest!r}",
             hint="for a mounted root file system say root:DIR",
         )
-    yield LocalHost(allowed, os.environ)
+    yield LocalHost(terms.allowed, os.environ)
 
 
 TRANSPORT = Transport(title="this machine", address="", open=_open)

@@ -10,11 +10,11 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from mxenv.probe import Host
-    from mxenv.transports import Allowed
+    from mxenv.transports import Terms
 
 
-def _open(rest: str, allowed: Allowed) -> AbstractContextManager[Host]:
-    del allowed
+def _open(rest: str, terms: Terms) -> AbstractContextManager[Host]:
+    del terms
     from mxenv.stores import layout  # noqa: PLC0415 - imported late: only this address needs it
     from mxenv.transports import _layers  # noqa: PLC0415 - imported late: for the same reason
 

@@ -22,10 +22,12 @@ from mxenv.question import (
     Found,
     Glob,
     Link,
+    Option,
     Part,
     Space,
     Stat,
     Status,
+    Symbols,
 )
 from mxenv.recording import Entry
 from mxenv.transports import Transport
@@ -40,7 +42,7 @@ if TYPE_CHECKING:
     from mxenv.probe import Host
     from mxenv.question import Answer, Given, Question
     from mxenv.recording import Recording
-    from mxenv.transports import Allowed
+    from mxenv.transports import Terms
     from mxenv.transports._tree import Tree
 
 NOT_RECORDED = Unreadable("not recorded")
@@ -145,6 +147,11 @@ class RecordingHost:
         """When it was recorded."""
         return self.recording.taken_at
 
+    @property
+    def options(self) -> Mapping[str, str]:
+        """What was wanted then beyond the usual."""
+        return self.recording.options
+
     def gather(self, questions: Iterable[Question]) -> Answers:
         """Look every answer up."""
         walker = Walker(self.tree)
@@ -175,6 +182,8 @@ class RecordingHost:
             case Stat(path):
                 entry = self._entry(path)
                 given = Found(Status(entry.kind, entry.size, entry.mode)) if entry.kind else None
+            case Symbols() | Option():
+                given = reason or NOT_RECORDED
             case Glob():
                 given = None if reason else self._glob(question, walker)
             case Link(path):
@@ -220,7 +229,7 @@ class RecordingHost:
 
 
 @contextmanager
-def _open(rest: str, allowed: Allowed) -> Iterator[Host]:  # noqa: ARG001 - every transport's signature
+def _open(rest: str, terms: Terms) -> Iterator[Host]:  # noqa: ARG001 - every transport's signature
     if not rest:
         raise UsageError("'recording:' names no recording", hint="say recording:DIR")
     path = Path(rest)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from mxenv.probe import Host
     from mxenv.question import Answers, Question
-    from mxenv.transports import Allowed
+    from mxenv.transports import Terms
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class RootHost:
 
 
 @contextmanager
-def _open(rest: str, allowed: Allowed) -> Iterator[Host]:  # noqa: ARG001 - every transport's signature
+def _open(rest: str, terms: Terms) -> Iterator[Host]:  # noqa: ARG001 - every transport's signature
     if not rest:
         raise UsageError("'root:' names no directory", hint="say root:DIR")
     path = Path(rest)

@@ -22,6 +22,7 @@ from mxenv.question import (
     Stat,
     Status,
 )
+from mxenv.transports import Terms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,17 +69,17 @@ def host(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Host]:
     (root / "loop").symlink_to("loop")
     (tmp_path / "recording.toml").write_text(MAIN)
     rest = {"local": "", "recording": str(tmp_path), "root": str(root)}[request.param]
-    with transports()[request.param].open(rest, frozenset()) as host:
+    with transports()[request.param].open(rest, Terms()) as host:
         yield host
 
 
 def test_a_transport_says_what_it_reaches_and_how(transport: Transport) -> None:
     assert transport.title
-    assert list(inspect.signature(transport.open).parameters) == ["rest", "allowed"]
+    assert list(inspect.signature(transport.open).parameters) == ["rest", "terms"]
 
 
 def test_an_address_that_cannot_be_is_an_error_that_says_so(transport: Transport) -> None:
-    with pytest.raises(MxenvError) as raised, transport.open("/none/such\x07", frozenset()):
+    with pytest.raises(MxenvError) as raised, transport.open("/none/such\x07", Terms()):
         pass
     assert raised.value.message
 

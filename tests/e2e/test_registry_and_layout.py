@@ -17,6 +17,7 @@ from mxenv.question import File, Found
 from mxenv.stores import OCI_MANIFEST, Descriptor, layout, registry
 from mxenv.stores._client import Client
 from mxenv.stores.description import describe as describe_image
+from mxenv.transports import Terms
 from mxenv.transports import image as transport
 
 if TYPE_CHECKING:
@@ -123,7 +124,7 @@ def test_an_image_in_a_registry_is_asked_without_being_run(registry: Registry, l
     reference = f"{registry.address}/asked:1"
     copy(layout.open_source(str(local)), open_sink(reference), "1")
     question = File("/etc/os-release")
-    with transport.TRANSPORT.open(reference, frozenset()) as host:
+    with transport.TRANSPORT.open(reference, Terms()) as host:
         assert host.gather([question])[question] == Found("ID=debian")
 
 

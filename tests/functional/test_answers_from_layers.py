@@ -41,14 +41,14 @@ from mxenv.question import (
     Status,
 )
 from mxenv.stores.unpacked import LARGEST
-from mxenv.transports import _layers, oci
+from mxenv.transports import Terms, _layers, oci
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
 def ask(layout: Path | str, *questions: Question) -> Answers:
-    with oci.TRANSPORT.open(str(layout), frozenset()) as host:
+    with oci.TRANSPORT.open(str(layout), Terms()) as host:
         return host.gather(questions)
 
 
@@ -199,7 +199,7 @@ def test_an_image_runs_nothing_and_its_environment_is_that_of_its_configuration(
     assert answers[Env("PAT")] == Absent()
     assert answers[Command(("true",))] == Unreadable("an image runs no command")
     assert isinstance(answers[Space("/")], Unreadable)
-    with oci.TRANSPORT.open(str(layout), frozenset()) as host:
+    with oci.TRANSPORT.open(str(layout), Terms()) as host:
         assert host.view is View.IMAGE
 
 
@@ -227,7 +227,7 @@ def test_a_second_round_reads_again_only_the_layers_that_it_needs(tmp_path: Path
         [file("b/two", "2"), link("c", "b/two")],
         [file("d/three", "3")],
     )
-    with oci.TRANSPORT.open(str(layout), frozenset()) as host:
+    with oci.TRANSPORT.open(str(layout), Terms()) as host:
         assert isinstance(host, _layers.LayerHost)
         assert host.gather([File("/a/one")])[File("/a/one")] == Found("1")
         for number in (0, 2):

@@ -35,7 +35,7 @@ from mxenv.question import (
     Stat,
     Status,
 )
-from mxenv.transports import _commands
+from mxenv.transports import Terms, _commands
 from mxenv.transports.local import TRANSPORT, LocalHost
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ NOW = datetime(2026, 1, 7, tzinfo=UTC)
 
 
 def ask(*questions: Question, allowed: set[tuple[str, ...]] | None = None) -> Answers:
-    with TRANSPORT.open("", frozenset(allowed or ())) as host:
+    with TRANSPORT.open("", Terms(allowed=frozenset(allowed or ()))) as host:
         return host.gather(questions)
 
 
@@ -306,7 +306,7 @@ class TestAQuestionThatHangs:
 
 
 def test_nothing_follows_the_address_of_this_machine() -> None:
-    with pytest.raises(UsageError, match="nothing follows it"), TRANSPORT.open("x", frozenset()):
+    with pytest.raises(UsageError, match="nothing follows it"), TRANSPORT.open("x", Terms()):
         pass
 
 

@@ -32,7 +32,7 @@ from mxenv.question import (
     Status,
 )
 from mxenv.recorder import render
-from mxenv.transports import _archive
+from mxenv.transports import Terms, _archive
 from mxenv.transports.recording import TRANSPORT
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ COMPLETE = MAIN + b"complete = true\n"
 
 
 def ask(recording: Path, *questions: Question) -> Answers:
-    with TRANSPORT.open(str(recording), frozenset()) as host:
+    with TRANSPORT.open(str(recording), Terms()) as host:
         return host.gather(questions)
 
 
