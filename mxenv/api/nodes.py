@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from itertools import chain
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING
 
 from mxenv import _files, _plugins, fingerprint
@@ -46,6 +47,8 @@ class Wanted:
     """How long it may take; `None`: as long as the way to the node is given otherwise."""
     options: Mapping[str, str] = field(default_factory=dict)
     """What is wanted beyond the usual, by the names that `Option` has."""
+    stop: Event = field(default_factory=Event, compare=False)
+    """Set when nobody waits any more."""
 
 
 USUAL = Wanted()
@@ -94,7 +97,7 @@ def open_host(address: str, wanted: Wanted = USUAL) -> AbstractContextManager[Ho
         hint += f"an address begins with one of {', '.join(f'{name}:' for name in known)}"
         raise UsageError(f"nothing is reached by {scheme!r}", context=address, hint=hint)
     transport: Transport = _plugins.load("transports", scheme)
-    return transport.open(rest, Terms(allowed=allowed(), seconds=wanted.seconds))
+    return transport.open(rest, Terms(allowed=allowed(), seconds=wanted.seconds, stop=wanted.stop))
 
 
 def _split(address: str) -> tuple[str, str]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from threading import Event
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ class Terms:
 
     What is not answered by then is unreadable, for a passing reason.
     """
+    stop: Event = field(default_factory=Event, compare=False)
+    """Set when nobody waits for the answers any more: whatever was started is to be ended then."""
 
 
 @runtime_checkable
