@@ -60,6 +60,12 @@ class FactKey:
     """
     sources: str = ""
     """Where it is read, for people: ``/sys/module/metax/version, mx-smi``."""
+    alike: str = ""
+    """What it is among vendors, where that is not the rest of its name.
+
+    ``metax.mccl`` and ``nvidia.nccl`` are both ``collectives``: they stand for each other when
+    nodes of two vendors are compared.
+    """
     unit: str = ""
     view: View | None = None
     """`HOST` if it speaks of the host wherever it is read; `None`: of the place that was asked."""
