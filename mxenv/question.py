@@ -25,6 +25,10 @@ class Part(StrEnum):
     WHOLE = "whole"
     PACKAGES = "packages"
     """Of dpkg's database of packages their names, states and versions, a sixth of it all."""
+    BOOT = "boot"
+    """Of the kernel's command line the parameters that `mxenv.excerpt.boot` keeps."""
+    RUNTIMES = "runtimes"
+    """Of a container engine's set-up the names that `mxenv.excerpt.runtimes` keeps."""
     HEAD = "head"
     DIGEST = "digest"
     ELF = "elf"
@@ -64,10 +68,12 @@ class Completed:
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """The content of a file: text (``WHOLE``, ``PACKAGES``, ``HEAD``), or its SHA-256 (``DIGEST``).
+    """The content of a file: text (``WHOLE``, ``HEAD``), what is wanted of it, or its SHA-256.
 
-    ``limit`` is in bytes; of a larger file ``HEAD`` gives the first ``limit`` bytes, and
-    ``WHOLE`` and ``PACKAGES`` are unreadable.
+    ``limit`` is in bytes; of a larger file ``HEAD`` gives the first ``limit`` bytes, and all
+    other texts are unreadable. What ``BOOT`` and ``RUNTIMES`` leave out may be secret: a transport
+    drops it as soon as it has read the file, and hands on `mxenv.excerpt`'s of the whole text,
+    the end of its last line included.
     """
 
     path: str

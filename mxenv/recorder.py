@@ -163,7 +163,7 @@ class _Notes:
 
     def _content(self, path: str, part: Part | None, limit: int, text: str) -> None:
         match part:
-            case Part.PACKAGES:
+            case Part.PACKAGES | Part.BOOT | Part.RUNTIMES:
                 self._contents.setdefault(path, text)
             case Part.WHOLE:
                 self._contents[path] = text

@@ -121,7 +121,7 @@ def _part_word(part: Part | None) -> str:
     match part:
         case None:
             return "path"
-        case Part.WHOLE | Part.PACKAGES | Part.HEAD:
+        case Part.WHOLE | Part.PACKAGES | Part.BOOT | Part.RUNTIMES | Part.HEAD:
             return "file"
         case Part.DIGEST | Part.ELF | Part.LINK:
             return part.value

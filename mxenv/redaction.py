@@ -7,6 +7,7 @@ from dataclasses import replace
 from string import ascii_lowercase, ascii_uppercase
 from typing import TYPE_CHECKING, assert_never
 
+from mxenv import excerpt
 from mxenv.facts import Absent, Unreadable
 from mxenv.question import (
     Answers,
@@ -18,6 +19,7 @@ from mxenv.question import (
     Glob,
     Link,
     Option,
+    Part,
     Space,
     Stat,
     Status,
@@ -150,7 +152,9 @@ def clean_answers(answers: Answers) -> Answers:
     So a probe that derives its second round from what it is told derives the cleaned questions,
     and finds their answers, here as well as in a recording.
     """
-    return Answers({_question(question): _given(answers[question]) for question in answers})
+    return Answers(
+        {_question(question): _excerpt(question, _given(answers[question])) for question in answers}
+    )
 
 
 def _question(question: Question) -> Question:
@@ -167,6 +171,21 @@ def _question(question: Question) -> Question:
             return question
         case _:
             assert_never(question)
+
+
+def _excerpt(question: Question, given: Given) -> Given:
+    """Return of a file that may hold secrets what may leave, should a transport hand on more."""
+    match question, given:
+        case File(part=Part.BOOT | Part.RUNTIMES as part), Found(str(text)):
+            return Found(excerpt.of(part, text))
+        case Glob(part=Part.BOOT | Part.RUNTIMES as part), Found(tuple(matches)):
+            return Found(tuple((path, _excerpt_of(part, answer)) for path, answer in matches))
+        case _:
+            return given
+
+
+def _excerpt_of(part: Part, answer: Answer[str]) -> Answer[str]:
+    return Found(excerpt.of(part, answer.value)) if isinstance(answer, Found) else answer
 
 
 def _given(given: Given) -> Given:

@@ -9,6 +9,7 @@ from fnmatch import translate
 from functools import cache
 from typing import TYPE_CHECKING, BinaryIO, Protocol, assert_never
 
+from mxenv import excerpt
 from mxenv.facts import Absent, Unreadable
 from mxenv.question import (
     Answers,
@@ -264,11 +265,13 @@ def _read(file: BinaryIO, part: Part, limit: int) -> Answer[str]:
             return Found(_text(file.read(limit)))
         case Part.DIGEST:
             return Found(_sha256(file))
-        case Part.WHOLE | Part.PACKAGES:
+        case Part.WHOLE | Part.PACKAGES | Part.BOOT | Part.RUNTIMES:
             content = file.read(limit + 1)
             if len(content) > limit:
                 return Unreadable(f"larger than {limit} bytes")
-            return Found(_text(content if part is Part.WHOLE else _packages(content)))
+            if part is Part.PACKAGES:
+                content = _packages(content)
+            return Found(excerpt.of(part, _text(content)))
         case Part.ELF | Part.LINK:
             return Unreadable("not read yet")
         case _:

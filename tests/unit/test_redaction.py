@@ -13,6 +13,7 @@ from mxenv.question import (
     Given,
     Glob,
     Link,
+    Part,
     Question,
     Space,
     Stat,
@@ -96,6 +97,19 @@ PAIRS: list[tuple[Question, Given, Question, Given]] = [
         Completed(2, HOME, HOME),
         Command(("ls", USER)),
         Completed(2, USER, USER),
+    ),
+    (
+        File("/proc/cmdline", Part.BOOT),
+        Found("iommu=pt key=hunter2\n"),
+        File("/proc/cmdline", Part.BOOT),
+        Found("iommu=pt\n"),
+    ),
+    (File("/a", Part.BOOT), NO, File("/a", Part.BOOT), CLEAN_NO),
+    (
+        Glob("/etc/*.toml", Part.RUNTIMES),
+        Found((("/etc/a.toml", Found("auth = 'hunter2'\n")), ("/etc/b.toml", Absent()))),
+        Glob("/etc/*.toml", Part.RUNTIMES),
+        Found((("/etc/a.toml", Found("")), ("/etc/b.toml", Absent()))),
     ),
     (
         Glob(f"{HOME}/*"),
