@@ -9,13 +9,15 @@ import stat
 import subprocess
 import time
 from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from mxenv.facts import Unreadable
 from mxenv.question import NOT_FOUND, TIMED_OUT, Completed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from threading import Event
 
     from mxenv.question import Command
@@ -42,8 +44,10 @@ FLOOD = 8 * OUTPUT_LIMIT
 KILLED = 128 + signal.SIGKILL
 MARK = "MXENV_RUNS"
 """A variable by which all that a command started is known, whoever its parent has become."""
-PAUSE = 0.02
-"""Seconds between two looks at a command that runs."""
+FIRST_PAUSE, PAUSE = 0.001, 0.02
+"""Seconds between two looks at a command that runs, at first and in the end."""
+LOOKS = 5
+"""Times that is looked for what a command left behind."""
 
 
 def permitted(argv: tuple[str, ...], allowed: Allowed) -> bool:
@@ -57,38 +61,49 @@ def _agrees(entry: str, part: str) -> bool:
     return entry == part
 
 
-def run(
-    command: Command,
-    allowed: Allowed,
-    environment: Mapping[str, str],
-    stop: Event,
-    directories: tuple[str, ...] = DIRECTORIES,
-) -> Completed | Unreadable:
-    """Run ``command`` to its end, its time limit, or ``stop``; one not allowed is unreadable."""
-    if not permitted(command.argv, allowed):
-        return Unreadable("not on the list of commands that only read")
-    tool = _find(command.argv[0], directories)
-    if tool is None:
-        return Completed(NOT_FOUND)
-    # Files in memory, not pipes: a grandchild that keeps a pipe open would keep us waiting.
-    mark = os.urandom(8).hex()
-    with _file("stdout") as stdout, _file("stderr") as stderr:
-        try:
-            process = subprocess.Popen(  # noqa: S603 - an argv from the allow-list, no shell
-                (tool, *command.argv[1:]),
-                stdin=subprocess.DEVNULL,
-                stdout=stdout,
-                stderr=stderr,
-                env={**_clean(environment), MARK: mark},
-                cwd="/",
-                start_new_session=True,
-            )
-        except OSError as error:
-            return Unreadable(f"cannot be run: {(error.strerror or str(error)).lower()}")
-        returncode = _wait(process, command.seconds, (stdout, stderr), stop)
-        if returncode in (TIMED_OUT, KILLED):
-            _kill_marked(mark)
-        return Completed(returncode, _text(stdout), _text(stderr))
+@dataclass(frozen=True, slots=True)
+class Runner:
+    """Runs what may be run, and ends what of it lives on."""
+
+    allowed: Allowed
+    environment: Mapping[str, str]
+    """The caller's."""
+    directories: tuple[str, ...] = DIRECTORIES
+    marks: dict[str, int] = field(default_factory=dict)
+    """Of every command that was started, and its process id."""
+
+    def run(self, command: Command, seconds: float, stop: Event) -> Completed | Unreadable:
+        """Run ``command`` to its end, for ``seconds``, or until ``stop``; one not allowed never."""
+        if not permitted(command.argv, self.allowed):
+            return Unreadable("not on the list of commands that only read")
+        tool = _find(command.argv[0], self.directories)
+        if tool is None:
+            return Completed(NOT_FOUND)
+        mark = os.urandom(8).hex()
+        # Files in memory, not pipes: a grandchild that keeps a pipe open would keep us waiting.
+        with _file(mark) as stdout, _file(mark) as stderr:
+            try:
+                process = subprocess.Popen(  # noqa: S603 - an argv from the allow-list, no shell
+                    (tool, *command.argv[1:]),
+                    stdin=subprocess.DEVNULL,
+                    stdout=stdout,
+                    stderr=stderr,
+                    env={**_clean(self.environment), MARK: mark},
+                    cwd="/",
+                    start_new_session=True,
+                )
+            except OSError as error:
+                return Unreadable(f"cannot be run: {(error.strerror or str(error)).lower()}")
+            self.marks[mark] = process.pid
+            returncode = _wait(process, seconds, (stdout, stderr), stop)
+            if returncode in (TIMED_OUT, KILLED):
+                end_marked({mark: process.pid})
+            return Completed(returncode, _text(stdout), _text(stderr))
+
+    def end(self) -> None:
+        """End what commands that are through have left behind."""
+        if self.marks:
+            end_marked(self.marks)
 
 
 def _file(name: str) -> IO[bytes]:
@@ -137,7 +152,8 @@ def _wait(
 ) -> int:
     """Wait for ``process``, return its status; stop one that hangs or floods, and its family."""
     deadline = time.monotonic() + seconds
-    while process.poll() is None:
+    pause = FIRST_PAUSE
+    while not _exited(process.pid):
         late = time.monotonic() > deadline or stop.is_set()
         if late or any(os.fstat(output.fileno()).st_size > FLOOD for output in outputs):
             _kill_family(process)
@@ -145,10 +161,17 @@ def _wait(
             with suppress(subprocess.TimeoutExpired):
                 process.wait(1.0)
             return TIMED_OUT if late else KILLED
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(PAUSE)
+        time.sleep(pause)
+        pause = min(2 * pause, PAUSE)
+    # It is not reaped yet, so that its number, the group's as well, is nobody else's.
+    _kill_group(process.pid)
+    returncode = process.wait()
     # As a shell would say it: a signal counts from 128.
-    return process.returncode if process.returncode >= 0 else 128 - process.returncode
+    return returncode if returncode >= 0 else 128 - returncode
+
+
+def _exited(pid: int) -> bool:
+    return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
 def _kill_family(process: subprocess.Popen[bytes]) -> None:
@@ -163,18 +186,58 @@ def _kill_family(process: subprocess.Popen[bytes]) -> None:
         with suppress(psutil.Error):
             member.kill()
     # Those whose parent has gone are found by their session's group.
+    _kill_group(process.pid)
+
+
+def _kill_group(pid: int) -> None:
     with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
+        os.killpg(pid, signal.SIGKILL)
 
 
-def _kill_marked(mark: str) -> None:
-    """Kill what is left of a command: a child that has a session and a parent of its own."""
-    import psutil  # noqa: PLC0415 - imported late: needed only when a command hangs
+def end_marked(marks: Mapping[str, int]) -> None:
+    """Kill what is left of commands: children with a session and a parent of their own."""
+    for _ in range(LOOKS):
+        # While one looks, another may fork.
+        left = list(_marked(marks))
+        if not left:
+            return
+        for pid in left:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(PAUSE)
 
-    for process in psutil.process_iter():
-        with suppress(psutil.Error):
-            if process.environ().get(MARK) == mark:
-                process.kill()
+
+def _marked(marks: Mapping[str, int]) -> Iterator[int]:
+    known = [mark.encode() for mark in marks]
+    first = min(marks.values())
+    if _last_pid() < first:
+        first = 0  # process ids have begun anew meanwhile
+    for name in os.listdir("/proc"):  # noqa: PTH208 - names are all that is wanted
+        if name.isdigit() and int(name) >= first and int(name) != os.getpid():
+            signs = _signs(f"/proc/{name}")
+            if any(mark in signs for mark in known):
+                yield int(name)
+
+
+def _last_pid() -> int:
+    try:
+        return int(Path("/proc/loadavg").read_text(encoding="ascii").split()[-1])
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
+def _signs(process: str) -> bytes:
+    """Return where the mark of a command is: its variables, and the names of its outputs.
+
+    A process that has ended and is not reaped has none.
+    """
+    signs = b""
+    with suppress(OSError):
+        signs += Path(f"{process}/environ").read_bytes()
+    for number in (1, 2):
+        with suppress(OSError):
+            signs += os.fsencode(os.readlink(f"{process}/fd/{number}"))  # noqa: PTH115 - bytes out
+    return signs
 
 
 def _text(output: IO[bytes]) -> str:

@@ -12,125 +12,156 @@ from typing import TYPE_CHECKING
 
 from mxenv.errors import UsageError
 from mxenv.facts import Absent, Unreadable, View
-from mxenv.question import Answers, Command, Env, Found, Space
-from mxenv.transports import Transport
-from mxenv.transports._commands import run
+from mxenv.question import Answers, Command, Completed, Env, Found, Space
+from mxenv.transports import Terms, Transport
+from mxenv.transports._commands import DIRECTORIES, Runner
 from mxenv.transports._disk import DiskTree
 from mxenv.transports._tree import Walker
+from mxenv.transports._watched import LATE, Watch, WatchedTree, weight
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from mxenv.probe import Host
     from mxenv.question import Answer, Given, Question
-    from mxenv.transports import Allowed, Terms
 
-READERS = 4
-"""Threads that read files, at most: one to begin with, since on a fast disk more are slower."""
+READERS = 1
+"""Threads that read files, to begin with: on a fast disk more are slower."""
 RUNNERS = 6
-"""Commands that run at once; a vendor's tool may take a second to start."""
-SECONDS = 20.0
-"""How long one question about files may take: a dead network mount answers never."""
+"""Commands that run at once, to begin with; a vendor's tool may take a second to start."""
+MOST = 24
+"""Threads of each kind; another one starts when nothing was answered for `PAUSE`."""
+PAUSE = 0.2
+SECONDS = 15.0
+"""How long all of the asking may take: a dead network mount answers never."""
+SHARE = 0.6
+"""Of the time that is left, for one round: what hangs in it does not cost the rounds after it."""
+ENDING = 0.15
+"""Of the time, for ending what hangs and understanding what came; no more than `GRACE`."""
 GRACE = 2.0
-"""Seconds more for what was told to stop, until it is left behind."""
+"""Seconds for what was told to stop, until it is left behind."""
+CARRIED = 48 << 20
+"""Bytes of all answers together; twenty environments of 300 distributions give half of it."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, kw_only=True)
 class LocalHost:
     """This machine."""
 
-    allowed: Allowed
+    watch: Watch
+    runner: Runner
     environment: Mapping[str, str]
-    seconds: float = SECONDS
+    walker: Walker
+    root: str = ""
+    asker: threading.Event = field(default_factory=threading.Event)
+    """Set when whoever asks has gone."""
     name: str = field(default_factory=lambda: os.uname().nodename)
     view: View = View.HOST
-    _walker: Walker = field(default_factory=lambda: Walker(DiskTree()))
+    carried: int = 0
 
     def gather(self, questions: Iterable[Question]) -> Answers:
         """Answer every question; commands run meanwhile, and none waits for a slow one."""
-        return _Work(self).done(dict.fromkeys(questions))
+        return _Round(self).answers(dict.fromkeys(questions))
 
-    def answer(self, question: Question, stop: threading.Event) -> Given:
-        """Answer one question."""
+    def answer(self, question: Question, seconds: float) -> Given:
+        """Answer one question, a command within ``seconds``."""
         match question:
             case Command():
-                return run(question, self.allowed, self.environment, stop)
+                return self._ran(question, seconds)
             case Env(name):
                 value = self.environment.get(name)
                 return Absent() if value is None else Found(value)
             case Space(path):
-                return _space(path)
+                return _space(f"{self.root}{path}")
             case _:
-                return self._walker.answer(question)
+                return self.walker.answer(question)
 
-    def limit(self, question: Question) -> float:
-        """Return how many seconds ``question`` may take before it is given up."""
-        return question.seconds + GRACE if isinstance(question, Command) else self.seconds
+    def _ran(self, command: Command, seconds: float) -> Given:
+        given = self.runner.run(command, min(seconds, command.seconds), self.watch.stop)
+        # Whatever it had said by then is no answer: it was given less than it may need.
+        cut = isinstance(given, Completed) and given.timed_out and seconds < command.seconds
+        return Unreadable(LATE, passing=True) if cut else given
+
+    def kept(self, given: Given) -> Given:
+        """Return ``given``, unless it is more than can be carried with all that is there."""
+        self.carried += (size := weight(given))
+        if self.carried <= CARRIED:
+            return given
+        self.carried -= size
+        return Unreadable("more than is carried from one node")
+
+    def end(self) -> None:
+        """End whatever was started and is not through."""
+        self.watch.stop.set()
+        self.runner.end()
 
 
-class _Work:
+class _Round:
     """Questions that are being answered by threads; one that hangs is left behind."""
 
     def __init__(self, host: LocalHost) -> None:
         self._host = host
         self._answered: SimpleQueue[tuple[Question, Given]] = SimpleQueue()
-        self._started: dict[Question, float] = {}
-        self._stop = threading.Event()
+        self._deadline = time.monotonic() + host.watch.left() * SHARE
         self._through = threading.Event()
         """Set by a thread that has nothing left to do: until then nobody is woken by an answer,
         which would cost more than most answers do."""
         self._threads: list[threading.Thread] = []
-        self._readers = 1
+        self._commands: SimpleQueue[Question] = SimpleQueue()
+        self._files: SimpleQueue[Question] = SimpleQueue()
 
-    def done(self, questions: Iterable[Question]) -> Answers:
+    def answers(self, questions: Iterable[Question]) -> Answers:
         """Return all answers; what was not answered in time has a passing reason."""
         pending = set(questions)
         given: dict[Question, Given] = {}
-        queues = self._queues(pending)
+        for question in pending:
+            (self._commands if isinstance(question, Command) else self._files).put(question)
         try:
-            for queue, threads in queues:
-                self._serve(queue, min(threads, queue.qsize()))
-            while pending:
-                for question, answer in self._next(pending, queues):
-                    given[question] = answer
+            self._serve(self._commands, RUNNERS)
+            self._serve(self._files, READERS)
+            while pending and not self._over():
+                for question, answer in self._next():
+                    given[question] = self._host.kept(answer)
                     pending.discard(question)
         except BaseException:
             # Ctrl-C: what runs is ended before we are.
-            self._stop.set()
-            deadline = time.monotonic() + GRACE
-            for thread in self._threads:
-                thread.join(max(0.0, deadline - time.monotonic()))
+            self._host.watch.stop.set()
+            self._join(GRACE)
             raise
-        self._stop.set()
-        return Answers({question: given[question] for question in questions})
+        if pending:
+            self._leave()
+        late = Unreadable(LATE, passing=True)
+        return Answers({question: given.get(question, late) for question in questions})
 
-    def _queues(self, questions: set[Question]) -> list[tuple[SimpleQueue[Question], int]]:
-        commands: SimpleQueue[Question] = SimpleQueue()
-        files: SimpleQueue[Question] = SimpleQueue()
-        for question in questions:
-            (commands if isinstance(question, Command) else files).put(question)
-        return [(commands, RUNNERS), (files, self._readers)]
+    def _over(self) -> bool:
+        if self._host.asker.is_set():
+            self._host.watch.stop.set()
+        return self._host.watch.stop.is_set() or time.monotonic() > self._deadline
 
-    def _next(
-        self, pending: set[Question], queues: list[tuple[SimpleQueue[Question], int]]
-    ) -> Iterator[tuple[Question, Given]]:
-        woken = self._through.wait(0.2)
+    def _leave(self) -> None:
+        """Start nothing more, and wait for what is being ended."""
+        for queue in (self._commands, self._files):
+            with suppress(Empty):
+                while True:
+                    queue.get_nowait()
+        self._join(GRACE / 2, kind="command")
+
+    def _join(self, seconds: float, *, kind: str = "") -> None:
+        deadline = time.monotonic() + seconds
+        for thread in self._threads:
+            if thread.name.startswith(kind):
+                thread.join(max(0.0, deadline - time.monotonic()))
+
+    def _next(self) -> Iterator[tuple[Question, Given]]:
+        left = max(0.0, self._deadline - time.monotonic())
+        woken = self._through.wait(min(PAUSE, left))
         self._through.clear()
         answers = list(self._arrived())
-        yield from ((question, answer) for question, answer in answers if question in pending)
-        if woken:
-            return
-        if not answers and self._readers < READERS:
-            # A slow file system: others read on meanwhile.
-            self._readers += 1
-            self._serve(queues[-1][0], 1)
-        now = time.monotonic()
-        for late in list(pending):
-            if now - self._started.get(late, now) > self._host.limit(late):
-                yield late, Unreadable("not answered in time", passing=True)
-                # Its thread may never come back, so another takes up what is left.
-                for queue, _ in queues:
-                    self._serve(queue, 1)
+        yield from answers
+        if not woken and not answers:
+            # A slow file system, or one that hangs, or a tool that does: others go on meanwhile.
+            self._serve(self._commands, 1)
+            self._serve(self._files, 1)
 
     def _arrived(self) -> Iterator[tuple[Question, Given]]:
         with suppress(Empty):
@@ -138,22 +169,24 @@ class _Work:
                 yield self._answered.get_nowait()
 
     def _serve(self, queue: SimpleQueue[Question], threads: int) -> None:
-        for _ in range(threads):
+        kind = "command" if queue is self._commands else "file"
+        serving = sum(thread.is_alive() for thread in self._threads if thread.name == kind)
+        for _ in range(min(threads, queue.qsize(), MOST - serving)):
             # Not a pool: its threads would be waited for when the program ends.
-            thread = threading.Thread(target=self._work, args=(queue,), daemon=True)
+            thread = threading.Thread(target=self._work, args=(queue,), name=kind, daemon=True)
             self._threads.append(thread)
             thread.start()
 
     def _work(self, queue: SimpleQueue[Question]) -> None:
-        while not self._stop.is_set():
+        while True:
             try:
                 question = queue.get_nowait()
             except Empty:
                 self._through.set()
                 return
-            self._started[question] = time.monotonic()
+            seconds = max(0.0, self._deadline - time.monotonic())
             try:
-                answer = self._host.answer(question, self._stop)
+                answer = self._host.answer(question, seconds)
             except Exception as error:  # noqa: BLE001 - costs this question and no other
                 answer = Unreadable(f"could not be asked ({type(error).__name__}: {error})")
             self._answered.put((question, answer))
@@ -169,6 +202,27 @@ def _space(path: str) -> Answer[int]:
     return Found(free.f_bavail * free.f_frsize)
 
 
+def host(
+    terms: Terms,
+    environment: Mapping[str, str],
+    *,
+    root: str = "",
+    directories: tuple[str, ...] = DIRECTORIES,
+) -> LocalHost:
+    """Return this machine, its clock running; its files from ``root`` down, its tools in there."""
+    seconds = SECONDS if terms.seconds is None else terms.seconds
+    deadline = time.monotonic() + seconds - min(GRACE, seconds * ENDING)
+    watch = Watch(deadline, threading.Event())
+    return LocalHost(
+        watch=watch,
+        runner=Runner(terms.allowed, environment, directories),
+        environment=environment,
+        walker=Walker(WatchedTree(DiskTree(root), watch)),
+        root=root,
+        asker=terms.stop,
+    )
+
+
 @contextmanager
 def _open(rest: str, terms: Terms) -> Iterator[Host]:
     if rest:
@@ -176,7 +230,11 @@ def _open(rest: str, terms: Terms) -> Iterator[Host]:
             f"'local:' is this machine and nothing follows it, not {rest!r}",
             hint="for a mounted root file system say root:DIR",
         )
-    yield LocalHost(terms.allowed, os.environ)
+    machine = host(terms, os.environ)
+    try:
+        yield machine
+    finally:
+        machine.end()
 
 
 TRANSPORT = Transport(title="this machine", address="", open=_open)

@@ -7,9 +7,10 @@ import socket
 import threading
 import time
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 import psutil
 import pytest
@@ -36,22 +37,32 @@ from mxenv.question import (
     Status,
 )
 from mxenv.transports import Terms, _commands
-from mxenv.transports.local import TRANSPORT, LocalHost
+from mxenv.transports._disk import DiskTree
+from mxenv.transports._tree import Walker
+from mxenv.transports._watched import WatchedTree
+from mxenv.transports.local import TRANSPORT, host
 
 if TYPE_CHECKING:
     from mxenv.fingerprint import Fingerprint
 
 NOW = datetime(2026, 1, 7, tzinfo=UTC)
+ENV = Terms(allowed=frozenset({("env",)}))
+LATE = Unreadable("not answered in time", passing=True)
 
 
 def ask(*questions: Question, allowed: set[tuple[str, ...]] | None = None) -> Answers:
-    with TRANSPORT.open("", Terms(allowed=frozenset(allowed or ()))) as host:
-        return host.gather(questions)
+    with TRANSPORT.open("", Terms(allowed=frozenset(allowed or ()), seconds=60)) as machine:
+        return machine.gather(questions)
 
 
 def run(script: str, seconds: float = 20.0) -> Given:
     command = Command(("bash", "-c", script), seconds)
     return ask(command, allowed={command.argv})[command]
+
+
+def run_tool(*directories: str) -> Given:
+    runner = _commands.Runner(frozenset({("tool",)}), {}, directories)
+    return runner.run(Command(("tool",)), 20.0, threading.Event())
 
 
 def living(mark: str) -> list[psutil.Process]:
@@ -144,7 +155,7 @@ class TestFilesThatAreThere:
         assert answer.value > 0
 
     def test_a_variable_is_told_and_one_not_set_is_absent(self) -> None:
-        answers = LocalHost(frozenset(), {"A": "1"}).gather([Env("A"), Env("B")])
+        answers = host(Terms(), {"A": "1"}).gather([Env("A"), Env("B")])
         assert (answers[Env("A")], answers[Env("B")]) == (Found("1"), Absent())
 
 
@@ -170,6 +181,12 @@ class TestCommands:
         assert answer == Completed(TIMED_OUT, "begun\n")
         assert time.monotonic() - started < 10
         time.sleep(0.2)
+        assert living(mark) == []
+
+    def test_what_one_that_is_through_has_left_behind_is_ended(self) -> None:
+        mark = "76543.2109"
+        script = f"sleep {mark} & setsid sleep {mark} & (setsid sleep {mark} &)"
+        assert run(f"{script} ; env -i setsid sleep {mark} & echo done") == Completed(0, "done\n")
         assert living(mark) == []
 
     def test_one_whose_child_keeps_its_output_open_does_not_hold_us(self) -> None:
@@ -206,7 +223,7 @@ class TestCommands:
             "HF_TOKEN": "x",
         }
         command = Command(("env",))
-        answer = LocalHost(frozenset({("env",)}), environment).gather([command])[command]
+        answer = host(ENV, environment).gather([command])[command]
         assert isinstance(answer, Completed)
         told = dict(line.split("=", 1) for line in answer.stdout.splitlines())
         assert "/evil" not in answer.stdout
@@ -215,33 +232,29 @@ class TestCommands:
 
     def test_the_vendors_own_directory_is_told(self) -> None:
         command = Command(("env",))
-        host = LocalHost(frozenset({("env",)}), {"MACA_PATH": "/opt/maca"})
-        answer = host.gather([command])[command]
+        answer = host(ENV, {"MACA_PATH": "/opt/maca"}).gather([command])[command]
         assert isinstance(answer, Completed)
         assert "MACA_PATH=/opt/maca\n" in answer.stdout
 
     def test_a_tool_that_may_not_be_run_is_not_missing(self, tmp_path: Path) -> None:
         (tmp_path / "sub").mkdir()
         (tmp_path / "tool").touch(mode=0o600)
-        command, allowed, stop = Command(("tool",)), frozenset({("tool",)}), threading.Event()
-        answer = _commands.run(command, allowed, {}, stop, (f"{tmp_path}/sub", str(tmp_path)))
+        answer = run_tool(f"{tmp_path}/sub", str(tmp_path))
         assert answer == Unreadable("cannot be run: permission denied")
         (tmp_path / "sub/tool").write_text("#!/bin/sh\necho it runs\n", encoding="utf-8")
         (tmp_path / "sub/tool").chmod(0o700)
-        answer = _commands.run(command, allowed, {}, stop, (str(tmp_path), f"{tmp_path}/sub"))
+        answer = run_tool(str(tmp_path), f"{tmp_path}/sub")
         assert answer == Completed(0, "it runs\n")
 
     def test_a_folder_of_the_tools_name_is_none(self, tmp_path: Path) -> None:
         (tmp_path / "tool").mkdir()
-        command, allowed, stop = Command(("tool",)), frozenset({("tool",)}), threading.Event()
-        answer = _commands.run(command, allowed, {}, stop, (str(tmp_path),))
+        answer = run_tool(str(tmp_path))
         assert answer == Completed(NOT_FOUND)
 
     def test_a_file_that_is_no_program_cannot_be_run(self, tmp_path: Path) -> None:
         (tmp_path / "tool").write_text("no program")
         (tmp_path / "tool").chmod(0o755)
-        command, stop = Command(("tool",)), threading.Event()
-        answer = _commands.run(command, frozenset({("tool",)}), {}, stop, (str(tmp_path),))
+        answer = run_tool(str(tmp_path))
         assert answer == Unreadable("cannot be run: exec format error")
 
     @pytest.mark.parametrize(
@@ -261,46 +274,83 @@ class TestCommands:
     ) -> None:
         assert _commands.permitted(argv, frozenset({("mx-smi", "-i", "{index}")})) is may
 
-    def test_ctrl_c_ends_what_runs(self) -> None:
+    def test_what_runs_is_ended_when_nobody_waits_for_it(self) -> None:
         mark = "87654.3210"
         command = Command(("sleep", mark), seconds=60)
-        host = LocalHost(frozenset({command.argv}), {})
-        stop = threading.Event()
-        thread = threading.Thread(target=host.answer, args=(command, stop))
+        terms = Terms(allowed=frozenset({command.argv}))
+        thread = threading.Thread(target=host(terms, {}).gather, args=([command],))
         thread.start()
         while not living(mark):
             time.sleep(0.02)
-        stop.set()
+        terms.stop.set()
         thread.join(5)
         assert not thread.is_alive()
         assert living(mark) == []
 
 
+class Stuck(DiskTree):
+    """Some of its files answer never."""
+
+    def lstat(self, path: str) -> Status | None:
+        if path.startswith("/stuck"):
+            time.sleep(20)
+        return super().lstat(path)
+
+
 class TestAQuestionThatHangs:
     def test_it_costs_itself_only(self) -> None:
-        class Stuck:
-            def answer(self, question: Question) -> Given:
-                if question in stuck:
-                    release.wait(20)
-                return Found("x")
-
-        release = threading.Event()
         stuck = [File(f"/stuck/{n}") for n in range(6)]
-        fine = [File(f"/fine/{n}") for n in range(6)]
-        host = LocalHost(frozenset(), {}, seconds=0.3, _walker=Stuck())  # type: ignore[arg-type]
-        answers = host.gather([*stuck, *fine])
-        release.set()
-        late = Unreadable("not answered in time", passing=True)
-        assert [answers[question] for question in stuck] == [late] * 6
-        assert [answers[question] for question in fine] == [Found("x")] * 6
+        fine = [Stat(f"/none/{n}") for n in range(6)]
+        machine = replace(host(Terms(seconds=6), {}), walker=Walker(Stuck()))
+        started = time.monotonic()
+        answers = machine.gather([*stuck, *fine])
+        assert time.monotonic() - started < 6
+        assert [answers[question] for question in stuck] == [LATE] * 6
+        assert [answers[question] for question in fine] == [Absent()] * 6
+
+    def test_it_leaves_time_for_what_is_asked_next(self) -> None:
+        machine = replace(host(Terms(seconds=4), {}), walker=Walker(Stuck()))
+        machine.gather([File("/stuck")])
+        assert machine.gather([Stat("/none")])[Stat("/none")] == Absent()
+
+    def test_commands_that_hang_leave_time_for_others(self) -> None:
+        hanging = [Command(("sleep", f"7{n}"), seconds=60) for n in range(9)]
+        fine = Command(("uname", "-s"))
+        terms = Terms(allowed=frozenset(c.argv for c in (*hanging, fine)), seconds=6)
+        machine = host(terms, {})
+        started = time.monotonic()
+        answers = machine.gather([*hanging, fine])
+        machine.end()
+        assert time.monotonic() - started < 6
+        assert [answers[command] for command in hanging] == [LATE] * 9
+        assert answers[fine] == Completed(0, "Linux\n")
+
+    def test_once_time_is_over_nothing_is_begun(self) -> None:
+        question, command = File("/etc/os-release"), Command(("env",))
+        machine = host(Terms(allowed=ENV.allowed, seconds=0), {})
+        answers = machine.gather([question, command])
+        assert (answers[question], answers[command]) == (LATE, LATE)
+
+    def test_a_file_without_an_end_ends_with_the_time(self) -> None:
+        class Endless(DiskTree):
+            def open(self, path: str) -> BinaryIO:  # noqa: ARG002 - the signature is the tree's
+                return Path("/dev/zero").open("rb")
+
+        question = File("/etc/os-release", Part.DIGEST)
+        machine = host(Terms(seconds=1), {})
+        walker = Walker(WatchedTree(Endless(), machine.watch))
+        before = threading.active_count()
+        assert replace(machine, walker=walker).gather([question])[question] == LATE
+        time.sleep(0.7)
+        assert threading.active_count() == before
 
     def test_one_that_breaks_us_costs_itself_only(self) -> None:
-        class Broken:
-            def answer(self, question: Question) -> Given:
-                raise RuntimeError(str(question))
+        class Broken(DiskTree):
+            def lstat(self, path: str) -> Status | None:
+                raise RuntimeError(path)
 
-        host = LocalHost(frozenset(), {}, _walker=Broken())  # type: ignore[arg-type]
-        answers = host.gather([File("/a"), Env("A")])
+        machine = replace(host(Terms(), {}), walker=Walker(Broken()))
+        answers = machine.gather([File("/a"), Env("A")])
         assert isinstance(answers[File("/a")], Unreadable)
         assert answers[Env("A")] == Absent()
 

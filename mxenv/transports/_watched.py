@@ -1,0 +1,121 @@
+"""A tree of files that is read only as long as somebody waits for it."""
+
+from __future__ import annotations
+
+import io
+import sys
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, BinaryIO, cast
+
+from mxenv.question import Completed, Found
+from mxenv.transports._tree import Unanswered
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from threading import Event
+
+    from mxenv.question import Given, Status
+    from mxenv.transports._tree import Tree
+
+LATE = "not answered in time"
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """Until when answers are waited for."""
+
+    deadline: float
+    """As `time.monotonic` has it."""
+    stop: Event
+    """Set when nobody waits any more, however early it is."""
+
+    def left(self) -> float:
+        """Return how many seconds are left."""
+        return 0.0 if self.stop.is_set() else max(0.0, self.deadline - time.monotonic())
+
+    def check(self) -> None:
+        """Raise `Unanswered` if nobody waits any more."""
+        if self.stop.is_set() or time.monotonic() > self.deadline:
+            raise Unanswered(LATE, passing=True)
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedTree:
+    """What lies in another tree; every look at it is the last one once time is over.
+
+    So a directory with no end of entries, or a file with no end, ends.
+    """
+
+    tree: Tree
+    watch: Watch
+
+    def lstat(self, path: str) -> Status | None:
+        """Say what lies at ``path``."""
+        self.watch.check()
+        return self.tree.lstat(path)
+
+    def readlink(self, path: str) -> str:
+        """Return the text of a link."""
+        return self.tree.readlink(path)
+
+    def names(self, path: str) -> Iterable[str]:
+        """Return the names in a directory."""
+        return self.tree.names(path)
+
+    def open(self, path: str) -> BinaryIO:
+        """Open a file that can be read until time is over."""
+        # A reader of its own, so that whatever else is done with the file is done through it.
+        return cast(
+            "BinaryIO", io.BufferedReader(_Watched(self.tree.open(path), self.watch))
+        )
+
+
+class _Watched(io.RawIOBase):
+    """It derives from `io.RawIOBase` so that it is a file itself."""
+
+    def __init__(self, file: BinaryIO, watch: Watch) -> None:
+        super().__init__()
+        self._file, self._watch = file, watch
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return self._file.seekable()
+
+    def seek(self, offset: int, whence: int = 0, /) -> int:
+        return self._file.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+    def fileno(self) -> int:
+        return self._file.fileno()
+
+    def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
+        self._watch.check()
+        piece = self._file.read(len(buffer))
+        buffer[: len(piece)] = piece
+        return len(piece)
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
+def weight(given: Given) -> int:
+    """Return how many bytes of memory the texts of an answer take."""
+    match given:
+        case Found(tuple() as matches):
+            return sum(
+                sys.getsizeof(part.value) + sys.getsizeof(path)
+                for path, part in matches
+                if isinstance(part, Found)
+            )
+        case Found(str(text)):
+            return sys.getsizeof(text)
+        case Completed(_, stdout, stderr):
+            return sys.getsizeof(stdout) + sys.getsizeof(stderr)
+        case _:
+            return 0
