@@ -29,6 +29,14 @@ class Part(StrEnum):
     """Of the kernel's command line the parameters that `mxenv.excerpt.boot` keeps."""
     RUNTIMES = "runtimes"
     """Of a container engine's set-up the names that `mxenv.excerpt.runtimes` keeps."""
+    METADATA = "metadata"
+    """Of a distribution's ``METADATA`` the name and the version (`mxenv.installed.metadata`)."""
+    RECORD = "record"
+    """Of its ``RECORD`` the digest, and what it installs at the top (`mxenv.installed.record`)."""
+    ORIGIN = "origin"
+    """Of its ``direct_url.json`` what tells no secret (`mxenv.installed.origin`)."""
+    PROGRAM = "program"
+    """Of a process's command line its Python (`mxenv.installed.program`)."""
     HEAD = "head"
     DIGEST = "digest"
     ELF = "elf"
@@ -71,9 +79,11 @@ class File:
     """The content of a file: text (``WHOLE``, ``HEAD``), what is wanted of it, or its SHA-256.
 
     ``limit`` is in bytes; of a larger file ``HEAD`` gives the first ``limit`` bytes, and all
-    other texts are unreadable. What ``BOOT`` and ``RUNTIMES`` leave out may be secret: a transport
-    drops it as soon as it has read the file, and hands on `mxenv.excerpt`'s of the whole text,
-    the end of its last line included.
+    other texts are unreadable, but ``METADATA`` and ``PROGRAM``, which are taken from the first
+    ``limit`` bytes as well. What ``BOOT``, ``RUNTIMES``, ``ORIGIN`` and ``PROGRAM`` leave out may
+    be secret: a transport drops it as soon as it has read the file, and hands on the excerpt
+    (`mxenv.excerpt`, `mxenv.installed`) of the whole text, the end of its last line included.
+    Of ``RECORD`` the bytes count: its digest is that of the file.
     """
 
     path: str

@@ -163,8 +163,19 @@ class _Notes:
 
     def _content(self, path: str, part: Part | None, limit: int, text: str) -> None:
         match part:
-            case Part.PACKAGES | Part.BOOT | Part.RUNTIMES:
+            case (
+                Part.PACKAGES
+                | Part.BOOT
+                | Part.RUNTIMES
+                | Part.METADATA
+                | Part.ORIGIN
+                | Part.PROGRAM
+            ):
                 self._contents.setdefault(path, text)
+            case Part.RECORD:
+                digest, _, names = text.partition("\n")
+                self._contents.setdefault(path, names)
+                self._note(path, sha256=digest)
             case Part.WHOLE:
                 self._contents[path] = text
                 if path in self._paths:

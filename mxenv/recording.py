@@ -121,9 +121,9 @@ def _part_word(part: Part | None) -> str:
     match part:
         case None:
             return "path"
-        case Part.WHOLE | Part.PACKAGES | Part.BOOT | Part.RUNTIMES | Part.HEAD:
+        case Part.WHOLE | Part.PACKAGES | Part.BOOT | Part.RUNTIMES | Part.HEAD | Part.METADATA:
             return "file"
-        case Part.DIGEST | Part.ELF | Part.LINK:
+        case Part.DIGEST | Part.ELF | Part.LINK | Part.RECORD | Part.ORIGIN | Part.PROGRAM:
             return part.value
         case _:
             assert_never(part)

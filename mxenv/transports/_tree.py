@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from dataclasses import dataclass, field
 from fnmatch import translate
 from functools import cache
 from typing import TYPE_CHECKING, BinaryIO, Protocol, assert_never
 
-from mxenv import excerpt
 from mxenv.facts import Absent, Unreadable
 from mxenv.question import (
     Answers,
@@ -26,6 +24,7 @@ from mxenv.question import (
     Status,
     Symbols,
 )
+from mxenv.transports._parts import taken
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -34,9 +33,7 @@ if TYPE_CHECKING:
 
 HOPS = 40
 """How many links Linux follows for one path (``MAXSYMLINKS``)."""
-CHUNK = 1 << 20
 DIRECTORY = Status("directory", mode=0o755)
-FIELDS = (b"Package: ", b"Status: ", b"Version: ")
 OF_A_NODE = ("/proc", "/sys", "/dev")
 """What the kernel of a running node fills; in an image it is empty or left over."""
 
@@ -194,7 +191,7 @@ class Walker:
             # To open a FIFO would wait for ever, and a device may do anything.
             return Unreadable(f"not a file but a {place.status.kind}")
         with self.tree.open(place.path) as file:
-            return _read(file, part, limit)
+            return taken(file, part, limit)
 
     def _matches(self, glob: Glob) -> Answer[Matches]:
         matches: list[tuple[str, Answer[str]]] = []
@@ -257,42 +254,6 @@ def _split(pattern: str) -> tuple[str, tuple[str, ...]]:
 @cache
 def _pattern(segment: str) -> re.Pattern[str]:
     return re.compile(translate(segment))
-
-
-def _read(file: BinaryIO, part: Part, limit: int) -> Answer[str]:
-    match part:
-        case Part.HEAD:
-            return Found(_text(file.read(limit)))
-        case Part.DIGEST:
-            return Found(_sha256(file))
-        case Part.WHOLE | Part.PACKAGES | Part.BOOT | Part.RUNTIMES:
-            content = file.read(limit + 1)
-            if len(content) > limit:
-                return Unreadable(f"larger than {limit} bytes")
-            if part is Part.PACKAGES:
-                content = _packages(content)
-            return Found(excerpt.of(part, _text(content)))
-        case Part.ELF | Part.LINK:
-            return Unreadable("not read yet")
-        case _:
-            assert_never(part)
-
-
-def _packages(status: bytes) -> bytes:
-    """Return the lines of dpkg's ``status`` that say which package is there in which version."""
-    lines = status.splitlines(keepends=True)
-    return b"".join(line for line in lines if line == b"\n" or line.startswith(FIELDS))
-
-
-def _text(content: bytes) -> str:
-    return content.decode(errors="replace")
-
-
-def _sha256(file: BinaryIO) -> str:
-    digest = hashlib.sha256()
-    while chunk := file.read(CHUNK):
-        digest.update(chunk)
-    return digest.hexdigest()
 
 
 def _reason(error: Exception) -> Unreadable:

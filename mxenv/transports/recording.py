@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, assert_never
 
-from mxenv import recording
+from mxenv import installed, recording
 from mxenv.errors import RecordingError, UsageError
 from mxenv.facts import Absent, Unreadable, View
 from mxenv.question import (
@@ -200,32 +200,43 @@ class RecordingHost:
         return self.recording.paths.get(path, Entry())
 
     def _glob(self, glob: Glob, walker: Walker) -> Given:
-        if glob.part not in {Part.DIGEST, Part.LINK}:
+        if glob.part not in {Part.DIGEST, Part.LINK, Part.RECORD}:
             return walker.answer(glob)
         paths = walker.answer(Glob(glob.pattern))
         if not isinstance(paths, Found) or not isinstance(paths.value, tuple):
             return paths
-        parts = ((path, self._part(walker, path, glob.part)) for path, _ in paths.value)
+        parts = ((path, self._part(walker, path, glob.part, glob.limit)) for path, _ in paths.value)
         return Found(tuple(parts))
 
-    def _part(self, walker: Walker, path: str, part: Part, limit: int = 0) -> Answer[str]:
+    def _part(  # noqa: PLR0911 - one for each way in which a part was kept
+        self, walker: Walker, path: str, part: Part, limit: int = 0
+    ) -> Answer[str]:
         """Return a part of a file: a digest and a link as they were read, all else by the tree."""
         entry = self._entry(path)
         match part:
             case Part.DIGEST if entry.sha256:
                 return Found(entry.sha256)
+            case Part.RECORD if entry.sha256:
+                return _record(entry.sha256, walker.part(path, Part.WHOLE, limit))
             case Part.LINK if entry.link:
                 return Found(entry.link)
-            case Part.DIGEST | Part.LINK if path in self.recording.unreadable:
+            case Part.DIGEST | Part.LINK | Part.RECORD if path in self.recording.unreadable:
                 return self.recording.unreadable[path]
             case Part.WHOLE if entry.head and path in self.recording.unreadable:
                 return self.recording.unreadable[path]
-            case Part.DIGEST | Part.LINK if self.recording.asked is not None:
+            case Part.DIGEST | Part.LINK | Part.RECORD if self.recording.asked is not None:
                 # Masked content has another digest, and links were not kept as such.
                 there = walker.part(path, Part.LINK)
                 return NOT_RECORDED if isinstance(there, Found) else there
             case _:
                 return walker.part(path, part, limit)
+
+
+def _record(sha256: str, kept: Answer[str]) -> Answer[str]:
+    """Return the excerpt of a list of files whose digest is that of the whole list."""
+    if not isinstance(kept, Found):
+        return kept
+    return Found(f"{sha256}\n{installed.names(kept.value)}")
 
 
 @contextmanager

@@ -117,6 +117,23 @@ def test_a_part_that_is_no_content_is_noted_beside_the_path(
     assert paths({Glob("/*", part): Found((("/a", Found("x")),))}) == {"/a": entry}
 
 
+def test_of_a_list_of_files_the_names_are_kept_and_the_digest_beside_them() -> None:
+    files = recorded({File("/RECORD", Part.RECORD): Found("0a1b\nsix.py\n")})
+    assert files["root/RECORD"] == b"six.py\n"
+    assert json.loads(files["paths.json"]) == {"/RECORD": {"sha256": "0a1b"}}
+
+
+@pytest.mark.parametrize("part", [Part.METADATA, Part.ORIGIN, Part.PROGRAM])
+def test_an_excerpt_is_kept_unless_the_whole_is(part: Part) -> None:
+    short, whole = File("/a", part), File("/a")
+    for given in (
+        {short: Found("ab"), whole: Found("abcd")},
+        {whole: Found("abcd"), short: Found("ab")},
+    ):
+        assert recorded(dict(given))["root/a"] == b"abcd"
+    assert recorded({short: Found("ab")})["root/a"] == b"ab"
+
+
 def test_the_longest_content_that_was_asked_for_is_kept() -> None:
     short, long = File("/a", Part.HEAD, 2), File("/a", Part.HEAD, 4)
     for given in (

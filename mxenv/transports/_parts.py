@@ -1,0 +1,78 @@
+"""What is taken of one open file: its text, some words of it, its digest."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, BinaryIO, assert_never
+
+from mxenv import excerpt, installed
+from mxenv.facts import Unreadable
+from mxenv.question import Found, Part
+
+if TYPE_CHECKING:
+    from mxenv.question import Answer
+
+CHUNK = 1 << 20
+FIRST = 1024
+"""Bytes of metadata in which name and version nearly always stand."""
+FIELDS = (b"Package: ", b"Status: ", b"Version: ")
+
+
+def taken(file: BinaryIO, part: Part, limit: int) -> Answer[str]:  # noqa: PLR0911 - one for each kind
+    """Return what ``part`` is of the rest of ``file``, and no more of it than ``limit`` bytes."""
+    match part:
+        case Part.HEAD:
+            return Found(_text(file.read(limit)))
+        case Part.DIGEST:
+            return Found(_sha256(file))
+        case Part.WHOLE | Part.PACKAGES | Part.BOOT | Part.RUNTIMES | Part.RECORD | Part.ORIGIN:
+            content = file.read(limit + 1)
+            if len(content) > limit:
+                return Unreadable(f"larger than {limit} bytes")
+            return Found(_excerpt(part, content))
+        case Part.METADATA:
+            return Found(_metadata(file, limit))
+        case Part.PROGRAM:
+            return Found(installed.program(_text(file.read(limit))))
+        case Part.ELF | Part.LINK:
+            return Unreadable("not read yet")
+        case _:
+            assert_never(part)
+
+
+def _excerpt(part: Part, content: bytes) -> str:
+    match part:
+        case Part.RECORD:
+            return installed.record(content)
+        case Part.ORIGIN:
+            return installed.origin(_text(content))
+        case Part.PACKAGES:
+            return _text(_packages(content))
+        case _:
+            return excerpt.of(part, _text(content))
+
+
+def _metadata(file: BinaryIO, limit: int) -> str:
+    """Return the name and the version, which nearly always are among the first lines."""
+    content = file.read(min(FIRST, limit))
+    found = installed.metadata(_text(content))
+    if found.count("\n") < len(("Name", "Version")) and len(content) >= FIRST and limit > FIRST:
+        found = installed.metadata(_text(content + file.read(limit - FIRST)))
+    return found
+
+
+def _packages(status: bytes) -> bytes:
+    """Return the lines of dpkg's ``status`` that say which package is there in which version."""
+    lines = status.splitlines(keepends=True)
+    return b"".join(line for line in lines if line == b"\n" or line.startswith(FIELDS))
+
+
+def _text(content: bytes) -> str:
+    return content.decode(errors="replace")
+
+
+def _sha256(file: BinaryIO) -> str:
+    digest = hashlib.sha256()
+    while chunk := file.read(CHUNK):
+        digest.update(chunk)
+    return digest.hexdigest()
