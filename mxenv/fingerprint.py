@@ -83,7 +83,30 @@ def fingerprint(snapshot: Snapshot, keys: Mapping[str, FactKey]) -> Fingerprint:
 
 def diff(before: Snapshot, after: Snapshot, keys: Mapping[str, FactKey]) -> tuple[Difference, ...]:
     """Return every fact that differs: none exactly if the node digests are equal."""
-    one, other = _known(before, keys), _known(after, keys)
+    return _differences(_known(before, keys), _known(after, keys))
+
+
+def stack_diff(
+    before: Snapshot, after: Snapshot, keys: Mapping[str, FactKey]
+) -> tuple[Difference, ...]:
+    """Return what two stacks differ in, wherever it is plugged in.
+
+    None exactly if the stack digests are equal; an instance is named without its addresses.
+    """
+    return _differences(_stack(before, keys), _stack(after, keys))
+
+
+def _stack(snapshot: Snapshot, keys: Mapping[str, FactKey]) -> dict[At, Forms]:
+    stack: dict[At, Forms] = {}
+    for (name, instance), forms in _known(snapshot, keys).items():
+        key = _key(name, keys)
+        if not key.node_only:
+            parts = "/".join(_parts(key, instance, addresses=False))
+            stack.setdefault((name, parts), {}).update(forms)
+    return stack
+
+
+def _differences(one: Mapping[At, Forms], other: Mapping[At, Forms]) -> tuple[Difference, ...]:
     return tuple(
         Difference(
             key=at[0],
