@@ -1,0 +1,213 @@
+"""What shows NVIDIA's driver without asking ``nvidia-smi``: its module, libraries and nodes."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from mxenv.facts import Absent, Fact, Observed, Reading, Unreadable
+from mxenv.question import Answers, Command, File, Found, Glob, Question, Stat
+from mxenv.vendors._nvidia_smi import DRIVER, driver
+from mxenv.vendors._words import excerpt, found_in
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from mxenv.vendors._place import Place
+
+MODULE = Stat("/sys/module/nvidia")
+LOADED = File("/proc/driver/nvidia/version", limit=4096)
+VERSION = File("/sys/module/nvidia/version", limit=4096)
+PARAMETERS = File("/proc/driver/nvidia/params", limit=65536)
+MODULES = File("/proc/modules")
+KERNEL = File("/proc/sys/kernel/osrelease")
+MODINFO = Command(("modinfo", "-F", "version", "nvidia"))
+BUILT = tuple(
+    Glob(f"/lib/modules/*/{folder}/nvidia.ko*")
+    for folder in (
+        "extra",
+        "extra/nvidia",
+        "kernel/drivers/video",
+        "kernel/nvidia-*",
+        "updates",
+        "updates/dkms",
+        "weak-updates",
+        "weak-updates/nvidia",
+    )
+)
+NODES = Glob("/dev/nvidia*")
+
+QUESTIONS: tuple[Question, ...] = (
+    MODULE,
+    LOADED,
+    VERSION,
+    PARAMETERS,
+    MODULES,
+    KERNEL,
+    MODINFO,
+    *BUILT,
+    NODES,
+)
+
+CONTROL_NODE = "/dev/nvidiactl"
+CHOSEN = (
+    "CreateImexChannel0",
+    "EnableGpuFirmware",
+    "EnableMSI",
+    "EnablePCIERelaxedOrderingMode",
+    "EnableResizableBar",
+    "EnableStreamMemOPs",
+    "EnableUserNUMAManagement",
+    "GrdmaPciTopoCheckOverride",
+    "IgnoreMMIOCheck",
+    "NvLinkDisable",
+    "OpenRmEnableUnsupportedGpus",
+    "PreserveVideoMemoryAllocations",
+    "RegistryDwords",
+    "RmProfilingAdminOnly",
+    "UsePageAttributeTable",
+)
+"""Of fifty parameters those that decide what a card can do, or how it reaches another."""
+
+_NODE = re.compile(r"/dev/nvidia(?:\d{1,3}|ctl|-uvm|-uvm-tools|-modeset)")
+_LOADED = re.compile(
+    r"^NVRM version:[ \t]+NVIDIA UNIX (Open )?[^\n]*?Kernel Module[^\n]*?"
+    rf"[ \t]({DRIVER.pattern})[ \t]",
+    re.MULTILINE | re.ASCII,
+)
+_LINE = re.compile(r"^nvidia \d+ \d+ \S+ (\w+)", re.MULTILINE)
+_PARAMETER = re.compile(r"^(\w+): (.*)\n", re.MULTILINE)
+_MODINFO = re.compile(rf"\A({DRIVER.pattern})\n\Z", re.ASCII)
+
+
+def facts(answers: Answers, place: Place) -> Iterator[Fact]:
+    """Yield everything that the kernel's files say of the driver."""
+    yield from _version(answers, place)
+    loaded = "nvidia.module.loaded"
+    yield Fact(key=loaded, reading=_in_sysfs(answers), source=MODULE.path)
+    yield Fact(key=loaded, reading=_in_modules(answers), source=MODULES.path)
+    yield Fact(
+        key="nvidia.module.on_disk", reading=_on_disk(answers), source=" ".join(MODINFO.argv)
+    )
+    yield from _parameters(answers, place)
+    yield from _built(answers, place)
+    yield from _nodes(answers)
+
+
+def _version(answers: Answers, place: Place) -> Iterator[Fact]:
+    match answers[LOADED]:
+        case Found(text):
+            found = _LOADED.search(text)
+            reading: Reading = Unreadable(f"not understood: {excerpt(text)}")
+            kind = reading
+            if found:
+                reading, kind = Observed(found[2]), Observed("open" if found[1] else "proprietary")
+        case Absent():
+            reading = kind = _hidden(place)
+        case Unreadable() as unreadable:
+            reading = kind = unreadable
+    yield Fact(key="nvidia.kmd", reading=reading, source=LOADED.path)
+    yield Fact(key="nvidia.module.kind", reading=kind, source=LOADED.path)
+    match answers[VERSION]:
+        case Found(text):
+            whole = driver(text) if text.endswith("\n") else Unreadable("its end is missing")
+            yield Fact(key="nvidia.kmd", reading=whole, source=VERSION.path)
+        case Absent():
+            yield Fact(key="nvidia.kmd", reading=_hidden(place), source=VERSION.path)
+        case Unreadable() as unreadable:
+            yield Fact(key="nvidia.kmd", reading=unreadable, source=VERSION.path)
+
+
+def _hidden(place: Place) -> Reading:
+    """Return what it means that a file of the loaded driver is not there."""
+    if place.module is False:
+        return Absent()
+    return Unreadable("the driver's own files are not to be seen")
+
+
+def _in_sysfs(answers: Answers) -> Reading:
+    match answers[MODULE]:
+        case Found():
+            return Observed("loaded")
+        case Absent():
+            return Absent()
+        case Unreadable() as unreadable:
+            return unreadable
+
+
+def _in_modules(answers: Answers) -> Reading:
+    match answers[MODULES]:
+        case Found(text):
+            line = _LINE.search(text)
+            if line and line[1] != "Live":
+                return Unreadable(f"it is on its way: {line[1]}", passing=True)
+            return Observed("loaded") if line else Absent()
+        case Absent() if isinstance(answers[KERNEL], Found):
+            # A kernel that can load no modules has no list of them.
+            return Absent()
+        case Absent():
+            return Unreadable("/proc is not to be seen")
+        case Unreadable() as unreadable:
+            return unreadable
+
+
+def _on_disk(answers: Answers) -> Reading:
+    """Return the version of the module that the running kernel would load next."""
+    done = answers[MODINFO]
+    if not isinstance(done, Unreadable) and not done.timed_out and "not found" in done.stderr:
+        return Absent()
+    return found_in(done, _MODINFO, Unreadable("there is no modinfo to ask"))
+
+
+def _parameters(answers: Answers, place: Place) -> Iterator[Fact]:
+    key, source = "nvidia.module.parameter", PARAMETERS.path
+    match answers[PARAMETERS]:
+        case Found(text):
+            said = dict(_PARAMETER.findall(text.replace("\r\n", "\n")))
+            known = [name for name in CHOSEN if name in said]
+            for name in known:
+                value = said[name].strip().strip('"')
+                yield Fact(key=key, instance=name, reading=Observed(value), source=source)
+            if not known:
+                reading = Unreadable(f"not understood: {excerpt(text)}")
+                yield Fact(key=key, reading=reading, source=source)
+        case Absent():
+            yield Fact(key=key, reading=_hidden(place), source=source)
+        case Unreadable() as unreadable:
+            yield Fact(key=key, reading=unreadable, source=source)
+
+
+def _built(answers: Answers, place: Place) -> Iterator[Fact]:
+    """Yield for which kernels the module was built; the running one is always spoken of."""
+    key = "nvidia.module.built"
+    given = tuple(answers[glob] for glob in BUILT)
+    built: dict[str, Fact] = {}
+    for answer in given:
+        for path, _ in answer.value if isinstance(answer, Found) else ():
+            kernel, _, rest = path.removeprefix("/lib/modules/").partition("/")
+            where = Observed(rest.rpartition("/")[0])
+            built.setdefault(kernel, Fact(key=key, instance=kernel, reading=where, source=path))
+    yield from built.values()
+    kernel_answer = answers[KERNEL]
+    running = kernel_answer.value.strip() if isinstance(kernel_answer, Found) else ""
+    if running in built or (built and not running):
+        return
+    blind = [answer for answer in given if isinstance(answer, Unreadable)]
+    reading: Reading = blind[0] if blind else Absent()
+    if place.container is not False and place.driver is not False:
+        reading = Unreadable("the modules of the running kernel lie on the host")
+    yield Fact(key=key, instance=running, reading=reading, source="/lib/modules/*")
+
+
+def _nodes(answers: Answers) -> Iterator[Fact]:
+    """Yield the device nodes; without the control node no other is of any use."""
+    readings: Mapping[str, Reading]
+    match answers[NODES]:
+        case Found(matches):
+            found = sorted({path for path, _ in matches if _NODE.fullmatch(path)})
+            readings = {path: Observed("present") for path in found}
+            readings = {CONTROL_NODE: Absent(), **readings}
+        case Absent() | Unreadable() as unknown:
+            readings = {CONTROL_NODE: unknown}
+    for path, reading in readings.items():
+        yield Fact(key="nvidia.node", instance=path, reading=reading, source=path)
