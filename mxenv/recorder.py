@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, assert_never
 
+from mxenv import elf
 from mxenv.facts import Absent, Unreadable
 from mxenv.question import (
     Command,
@@ -27,9 +28,11 @@ from mxenv.recording import (
     COMMANDS,
     ENVIRONMENT,
     MAIN,
+    OBJECTS,
     PATHS,
     ROOT,
     SCHEMA,
+    SYMBOLS,
     UNREADABLE,
     Entry,
     name,
@@ -78,6 +81,8 @@ class _Notes:
         self._paths: dict[str, Entry] = {}
         self._contents: dict[str, str] = {}
         self._options: dict[str, str] = {}
+        self._objects: dict[str, object] = {}
+        self._symbols: dict[str, list[str]] = {}
 
     def options(self) -> str:
         """Return the table of what was wanted beyond the usual; nothing if nothing was."""
@@ -114,6 +119,11 @@ class _Notes:
             ENVIRONMENT: _dump(self._environment),
             PATHS: _dump({path: _bare(entry) for path, entry in self._paths.items()}),
             UNREADABLE: _dump({at: _told(reason) for at, reason in self._unreadable.items()}),
+            **{
+                document: _dump(said)
+                for document, said in ((OBJECTS, self._objects), (SYMBOLS, self._symbols))
+                if said
+            },
             **contents,
         }
 
@@ -129,7 +139,7 @@ class _Notes:
             case Option(wanted), str():
                 self._options[wanted] = value
             case Symbols(), str():
-                pass
+                self._symbols[name(question)] = [line for line in value.split("\n") if line]
             case File(path, part, limit), str():
                 self._content(path, part, limit, value)
             case Link(path), str():
@@ -151,17 +161,20 @@ class _Notes:
             case Found(text):
                 self._content(path, glob.part, glob.limit, text)
             case Unreadable():
-                self._unreadable[path] = answer
                 # A path with fewer parts than the pattern is a directory that could not be
                 # looked into.
                 short = path.count("/") < glob.pattern.count("/")
+                at = path if short or glob.part is None else place(File(path, glob.part))
+                self._unreadable[at] = answer
                 self._note(path, **({"kind": "directory"} if short else {}))
             case Absent():
                 self._note(path)  # a link that leads nowhere
             case _:
                 assert_never(answer)
 
-    def _content(self, path: str, part: Part | None, limit: int, text: str) -> None:
+    def _content(  # noqa: C901 - one for each part
+        self, path: str, part: Part | None, limit: int, text: str
+    ) -> None:
         match part:
             case (
                 Part.PACKAGES
@@ -189,10 +202,20 @@ class _Notes:
                 self._note(path, sha256=text)
             case Part.LINK:
                 self._note(path, link=text)
-            case Part.ELF | None:
+            case Part.ELF:
+                self._object(path, text)
+            case None:
                 self._note(path)
             case _:
                 assert_never(part)
+
+    def _object(self, path: str, text: str) -> None:
+        self._note(path)
+        if elf.parse(text) is None:
+            # Something in it was masked, and it is no table any more.
+            self._unreadable[place(File(path, Part.ELF))] = Unreadable("not to be told")
+        else:
+            self._objects[path] = json.loads(text)
 
     def _note(self, path: str, **known: str | int) -> None:
         self._paths[path] = replace(self._paths.get(path, Entry()), **known)  # type: ignore[arg-type]

@@ -8,6 +8,8 @@ A recording is a folder, or a tar.gz of one::
     root/…             files and links as they lay on the node
     unreadable.json    {"/path": "reason", "command: argv": "reason", ...}
     paths.json         {"/path": {"kind", "size", "mode", "link", "sha256", "head", "space"}, ...}
+    objects.json       {"/path": {"machine", "needed", ...}, ...}, as `mxenv.elf` has it
+    symbols.json       {"symbols /path /provider ...": ["undefined", ...], ...}
     asked.json         ["file /etc/os-release", ...]
 
 Only ``recording.toml`` has to be there. ``paths.json`` knows paths whose content is not kept (a
@@ -24,6 +26,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, assert_never
 
+from mxenv import elf
 from mxenv.errors import RecordingError
 from mxenv.facts import Unreadable, View
 from mxenv.question import (
@@ -52,8 +55,10 @@ COMMANDS = "commands.json"
 ENVIRONMENT = "environment.json"
 UNREADABLE = "unreadable.json"
 PATHS = "paths.json"
+OBJECTS = "objects.json"
+SYMBOLS = "symbols.json"
 ASKED = "asked.json"
-DOCUMENTS = (MAIN, COMMANDS, ENVIRONMENT, UNREADABLE, PATHS, ASKED)
+DOCUMENTS = (MAIN, COMMANDS, ENVIRONMENT, UNREADABLE, PATHS, OBJECTS, SYMBOLS, ASKED)
 ROOT = "root"
 KINDS = ("file", "directory", "link", "char", "block", "fifo", "socket")
 
@@ -87,6 +92,10 @@ class Recording:
     environment: Mapping[str, str] = field(default_factory=dict)
     unreadable: Mapping[str, Unreadable] = field(default_factory=dict)
     paths: Mapping[str, Entry] = field(default_factory=dict)
+    objects: Mapping[str, str] = field(default_factory=dict)
+    """What was read of shared objects, by their paths, as `mxenv.elf` writes it."""
+    symbols: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By the names of the questions for them."""
     asked: frozenset[str] | None = None
     options: Mapping[str, str] = field(default_factory=dict)
     """What was wanted beyond the usual, by the names that `Option` has."""
@@ -132,6 +141,8 @@ def _part_word(part: Part | None) -> str:
 def place(question: Question) -> str:  # noqa: PLR0911 - one for each kind
     """Return what ``unreadable.json`` calls the thing that ``question`` is about."""
     match question:
+        case File(path, Part.ELF):
+            return f"elf: {path}"  # it may be text that can be read, and no shared object
         case File(path=path) | Link(path) | Stat(path):
             return path
         case Glob(pattern):
@@ -175,6 +186,8 @@ def parse(documents: Mapping[str, str], *, context: str) -> Recording:
         environment=dict(read(ENVIRONMENT).pairs("")) if ENVIRONMENT in documents else {},
         unreadable=_unreadable(read(UNREADABLE)) if UNREADABLE in documents else {},
         paths=_paths(read(PATHS)) if PATHS in documents else {},
+        objects=_objects(read(OBJECTS)) if OBJECTS in documents else {},
+        symbols=_symbols(read(SYMBOLS).table("")) if SYMBOLS in documents else {},
         asked=frozenset(read(ASKED).texts("")) if ASKED in documents else None,
     )
 
@@ -249,6 +262,18 @@ def _unreadable(root: Table) -> dict[str, Unreadable]:
             inner.only("reason", "passing")
             reasons[at] = Unreadable(inner.text("reason"), _truth(inner, "passing"))
     return reasons
+
+
+def _objects(root: Table) -> dict[str, str]:
+    table = root.table("")
+    objects = {path: elf.compact(table.table(path).values) for path in table.values}
+    if wrong := [path for path, text in objects.items() if elf.parse(text) is None]:
+        table.fail(wrong[0], "not what is read of a shared object")
+    return objects
+
+
+def _symbols(table: Table) -> dict[str, tuple[str, ...]]:
+    return {asked: table.texts(asked) for asked in table.values}
 
 
 def _paths(root: Table) -> dict[str, Entry]:

@@ -9,6 +9,7 @@ from typing import IO, TYPE_CHECKING
 
 from mxenv.errors import LayoutError
 from mxenv.stores._layer import DEEPEST, damage, members
+from mxenv.stores._spool import Spool
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -37,6 +38,8 @@ class Want(Flag):
     NOTHING = 0
     CONTENT = auto()
     HASH = auto()
+    FILE = auto()
+    """All of it, however large, on a disk for as long as the image is asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +76,7 @@ class Unpacked:
     root: Node = field(default_factory=lambda: Node(kind="directory", layer=-1))
     contents: dict[Origin, Content] = field(default_factory=dict)
     kept: int = 0
+    spool: Spool = field(default_factory=Spool)
     covered_links: dict[str, int] = field(default_factory=dict)
     """Links of a layer below that a directory took the place of, and the layer that brought it."""
     replaced: dict[str, int] = field(default_factory=dict)
@@ -110,6 +114,11 @@ class Unpacked:
     def _keep(self, number: int, member: Member, want: Want) -> None:
         """Read what is wanted of a file, at once: the stream does not come back."""
         if member.file is None or not want:
+            return
+        if Want.FILE in want:
+            # Whoever wants it whole wants nothing else of it.
+            with damage(f"{self.source.name}: {member.path!r}"):
+                self.spool.take((number, member.ordinal), member.file, member.size)
             return
         limit = min(LARGEST, MOST - self.kept) if Want.CONTENT in want else 0
         with damage(f"{self.source.name}: {member.path!r}"):

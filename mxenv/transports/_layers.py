@@ -7,7 +7,7 @@ import re
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fnmatch import translate
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, NoReturn
 
 from mxenv.facts import Absent, Unreadable, View
 from mxenv.question import Answers, Env, File, Found, Glob, Part, Status
@@ -23,16 +23,28 @@ if TYPE_CHECKING:
 
 _ALWAYS = "METADATA"
 """What is asked for in the second round, nearly always: keeping it saves reading it again."""
+_OBJECTS = re.compile(
+    r".*(?:"
+    r"/(?:site|dist)-packages/(?!nvidia/)(?:[^/]+/){0,2}[^/]+\.so[^/]*"
+    r"|/opt/(?:maca|mx|hpcc)[^/]*/(?:mxgpu_llvm/)?lib/[^/]+\.so[^/]*"
+    r"|/lib[^/]*/(?:[^/]+/)?(?:ld-linux|lib(?:c|m|dl|rt|util|pthread|stdc\+\+|gcc_s|python3)\b)[^/]*"
+    r"|/bin/python3[^/]*"
+    r")"
+)
+"""Shared objects that are asked for in later rounds, where any are asked for: the same saving."""
 
 
 def wanted(questions: Iterable[Question]) -> Callable[[str], Want]:
     """Return which paths may be asked for: by their last names, for links may lead anywhere."""
     names = {_ALWAYS}
     patterns: dict[str, None] = {}
+    objects = False
     for question in questions:
         if of_an_image(question) is not None:
             continue
         match question:
+            case File(part=Part.ELF) | Glob(part=Part.ELF):
+                objects = True
             case File(path, part) if part is not Part.LINK:
                 names.add(path.rpartition("/")[2])
             case Glob(pattern, part) if part is not None and part is not Part.LINK:
@@ -42,6 +54,8 @@ def wanted(questions: Iterable[Question]) -> Callable[[str], Want]:
     matches = re.compile("|".join(patterns) or r"(?!)").match
 
     def want(path: str) -> Want:
+        if objects and _OBJECTS.fullmatch(path):
+            return Want.FILE
         name = path.rpartition("/")[2]
         return Want.CONTENT if name in names or matches(name) else Want.NOTHING
 
@@ -78,12 +92,25 @@ class LayerTree:
     def open(self, path: str) -> BinaryIO:
         """Open what was kept of a file; what was not is remembered, to be read again."""
         node = self._node(path)
+        if self.files.spool.holds(node.origin):
+            return self.files.spool.open(node.origin)
         if not self.files.holds(node):
-            if self.wanted.get(node.origin):
-                raise Unanswered("more than is kept of one image")
-            self.wanted[node.origin] = Want.CONTENT
-            raise Unanswered("not kept")
+            self._want(node, Want.CONTENT)
         return _Kept(self.files.contents[node.origin].data, node.size)
+
+    def seekable(self, path: str) -> BinaryIO:
+        """Open a file to read here and there in it; it lies on a disk meanwhile."""
+        node = self._node(path)
+        if not self.files.spool.holds(node.origin):
+            self._want(node, Want.FILE)
+        return self.files.spool.open(node.origin)
+
+    def _want(self, node: Node, want: Want) -> NoReturn:
+        known = self.wanted.get(node.origin, Want.NOTHING)
+        if want in known:
+            raise Unanswered("more than is kept of one image")
+        self.wanted[node.origin] = known | want
+        raise Unanswered("not kept")
 
     def _whole(self) -> None:
         if self.files.missing:
@@ -143,7 +170,7 @@ class LayerHost:
         return answers
 
     def _answers(self, tree: LayerTree, questions: Iterable[Question]) -> Answers:
-        walker = Walker(tree)
+        walker = Walker(tree, seekable=tree.seekable)
         return Answers({question: self._answer(walker, question) for question in questions})
 
     def _answer(self, walker: Walker, question: Question) -> Given:
@@ -176,4 +203,9 @@ class LayerHost:
 @contextmanager
 def opened(source: Source) -> Iterator[LayerHost]:
     """Open an image to be asked; its manifest and configuration are read now."""
-    yield LayerHost(source=source, description=describe(source, ""))
+    host = LayerHost(source=source, description=describe(source, ""))
+    try:
+        yield host
+    finally:
+        if host.files is not None:
+            host.files.spool.close()

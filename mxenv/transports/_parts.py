@@ -34,8 +34,10 @@ def taken(file: BinaryIO, part: Part, limit: int) -> Answer[str]:  # noqa: PLR09
             return Found(_metadata(file, limit))
         case Part.PROGRAM:
             return Found(installed.program(_text(file.read(limit))))
-        case Part.ELF | Part.LINK:
-            return Unreadable("not read yet")
+        case Part.ELF:
+            return _elf(file)
+        case Part.LINK:
+            return Unreadable("no part of a file's content")
         case _:
             assert_never(part)
 
@@ -59,6 +61,16 @@ def _metadata(file: BinaryIO, limit: int) -> str:
     if found.count("\n") < len(("Name", "Version")) and len(content) >= FIRST and limit > FIRST:
         found = installed.metadata(_text(content + file.read(limit - FIRST)))
     return found
+
+
+def _elf(file: BinaryIO) -> Answer[str]:
+    from mxenv import elf  # noqa: PLC0415 - imported late: most questions are about text
+    from mxenv.transports import _elf as reader  # noqa: PLC0415 - the same
+
+    try:
+        return Found(elf.render(reader.read(file)))
+    except reader.Damaged as error:
+        return Unreadable(str(error))
 
 
 def _packages(status: bytes) -> bytes:

@@ -117,6 +117,8 @@ class Walker:
 
     tree: Tree
     _directories: dict[str, Place] = field(default_factory=dict)
+    seekable: Callable[[str], BinaryIO] | None = None
+    """Opens a file to read here and there in it, where the tree's own `open` cannot."""
 
     def answer(self, question: Question) -> Given:  # noqa: PLR0911 - one for each kind
         """Answer one question; whatever goes wrong on the way is the answer."""
@@ -131,8 +133,8 @@ class Walker:
                 case Stat(path):
                     status = self.find(path, follow=False).status
                     return Absent() if status is None else Found(status)
-                case Symbols():
-                    return Unreadable("symbols are not read yet")
+                case Symbols(path, providers):
+                    return self._symbols(path, providers)
                 case Command() | Env() | Space() | Option():
                     return Unreadable("a tree of files cannot say")
                 case _:
@@ -190,8 +192,22 @@ class Walker:
         if place.status.kind != "file":
             # To open a FIFO would wait for ever, and a device may do anything.
             return Unreadable(f"not a file but a {place.status.kind}")
-        with self.tree.open(place.path) as file:
+        with self._opened(place.path, seek=part is Part.ELF) as file:
             return taken(file, part, limit)
+
+    def _opened(self, path: str, *, seek: bool) -> BinaryIO:
+        return self.seekable(path) if seek and self.seekable else self.tree.open(path)
+
+    def _symbols(self, path: str, providers: tuple[str, ...]) -> Answer[str]:
+        from mxenv.transports import _symbols  # noqa: PLC0415 - imported late: most nodes need none
+
+        def opened(path: str) -> BinaryIO:
+            place = self.find(path)
+            if place.status is None or place.status.kind != "file":
+                raise Unanswered(f"{path} is no file")
+            return self._opened(place.path, seek=True)
+
+        return _symbols.unprovided(opened, path, providers)
 
     def _matches(self, glob: Glob) -> Answer[Matches]:
         matches: list[tuple[str, Answer[str]]] = []

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import io
 import os
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, assert_never
+from typing import TYPE_CHECKING, assert_never
 
 from mxenv import installed, recording
 from mxenv.errors import RecordingError, UsageError
@@ -33,7 +32,8 @@ from mxenv.recording import Entry
 from mxenv.transports import Transport
 from mxenv.transports._disk import DiskTree
 from mxenv.transports._memory import directories
-from mxenv.transports._tree import DIRECTORY, Unanswered, Walker, of_an_image
+from mxenv.transports._recorded import Below, RecordedTree
+from mxenv.transports._tree import Unanswered, Walker, of_an_image
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -48,81 +48,6 @@ if TYPE_CHECKING:
 NOT_RECORDED = Unreadable("not recorded")
 LARGEST = 64 << 20
 """Bytes in a document of a recording."""
-MODES = {"file": 0o644, "directory": 0o755, "link": 0o777}
-"""What a version control system keeps of a mode is not what the node had."""
-
-
-@dataclass(frozen=True, slots=True)
-class RecordedTree:
-    """The files of a recording, and the paths that are known without their content."""
-
-    kept: Tree
-    recording: Recording
-    implied: Mapping[str, frozenset[str]]
-    """The names in each directory that a known path lies in."""
-
-    def lstat(self, path: str) -> Status | None:
-        """Say what lies at ``path``; `Stat` itself is answered from what was recorded of it."""
-        entry = self.recording.paths.get(path)
-        status = self.kept.lstat(path)
-        if status is not None:
-            return Status(status.kind, status.size, MODES.get(status.kind, 0))
-        if path in self.implied:
-            return DIRECTORY
-        if entry is not None and entry.kind not in {"", "link"}:
-            return Status(entry.kind, entry.size, entry.mode)
-        if path in self.recording.unreadable:
-            return Status("file")
-        if entry is not None:
-            return Status("path of which no more was recorded")
-        self._look_into(path.rpartition("/")[0])
-        return None
-
-    def readlink(self, path: str) -> str:
-        """Return the text of a link."""
-        return self.kept.readlink(path)
-
-    def names(self, path: str) -> Iterable[str]:
-        """Return the names in a directory."""
-        names = set(self.implied.get(path, ()))
-        if self.kept.lstat(path) is not None:
-            names.update(self.kept.names(path))
-        if not names:
-            self._look_into(path)
-        return names
-
-    def _look_into(self, path: str) -> None:
-        """Raise if ``path`` is a directory that could not be looked into."""
-        entry = self.recording.paths.get(path)
-        reason = self.recording.unreadable.get(path)
-        if reason is not None and entry is not None and entry.kind == "directory":
-            raise Unanswered(reason.reason, passing=reason.passing)
-
-    def open(self, path: str) -> BinaryIO:
-        """Open a file; beyond what was recorded of it, it cannot be read."""
-        if self.kept.lstat(path) is None:
-            reason = self.recording.unreadable.get(path, Unreadable("its content was not recorded"))
-            raise Unanswered(reason.reason, passing=reason.passing)
-        file = self.kept.open(path)
-        entry = self.recording.paths.get(path)
-        if entry is None or not entry.head:
-            return file
-        with file:
-            return _Head(file.read(), entry.head)
-
-
-class _Head(io.BytesIO):
-    """The first bytes of a file."""
-
-    def __init__(self, content: bytes, head: int) -> None:
-        super().__init__(content)
-        self._head = head
-
-    def read(self, size: int | None = -1, /) -> bytes:
-        if size is None or size < 0 or size > self._head:
-            raise Unanswered(f"only its first {self._head} bytes were recorded")
-        # What was recorded may be longer than it was: each byte that is no text became three.
-        return super().read(-1 if size == self._head else size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +108,7 @@ class RecordingHost:
                 entry = self._entry(path)
                 given = Found(Status(entry.kind, entry.size, entry.mode)) if entry.kind else None
             case Symbols() | Option():
-                given = reason or NOT_RECORDED
+                given = self._symbols(question) or reason or NOT_RECORDED
             case Glob():
                 given = None if reason else self._glob(question, walker)
             case Link(path):
@@ -196,11 +121,26 @@ class RecordingHost:
             given = reason or (walker.answer(question) if isinstance(question, Stat) else Absent())
         return given
 
+    def _symbols(self, question: Question) -> Found[str] | None:
+        missing = self.recording.symbols.get(recording.name(question))
+        return None if missing is None else Found("".join(f"{name}\n" for name in missing))
+
+    def _object(self, walker: Walker, path: str) -> Answer[str]:
+        """Return what was read of a shared object; it may lie in a recording itself."""
+        text = self.recording.objects.get(path)
+        if text is not None:
+            return Found(text)
+        question = File(path, Part.ELF)
+        reason = self.recording.unreadable.get(recording.place(question))
+        if reason is None and self.recording.asked is None:
+            return walker.part(path, Part.ELF)
+        return reason or Absent()
+
     def _entry(self, path: str) -> Entry:
         return self.recording.paths.get(path, Entry())
 
     def _glob(self, glob: Glob, walker: Walker) -> Given:
-        if glob.part not in {Part.DIGEST, Part.LINK, Part.RECORD}:
+        if glob.part not in {Part.DIGEST, Part.LINK, Part.RECORD, Part.ELF}:
             return walker.answer(glob)
         paths = walker.answer(Glob(glob.pattern))
         if not isinstance(paths, Found) or not isinstance(paths.value, tuple):
@@ -214,6 +154,8 @@ class RecordingHost:
         """Return a part of a file: a digest and a link as they were read, all else by the tree."""
         entry = self._entry(path)
         match part:
+            case Part.ELF:
+                return self._object(walker, path)
             case Part.DIGEST if entry.sha256:
                 return Found(entry.sha256)
             case Part.RECORD if entry.sha256:
@@ -266,8 +208,12 @@ def _read(path: Path, context: str) -> tuple[Recording, RecordedTree]:
     if root is not None and root.kind != "directory":
         place = f"{context}/{recording.ROOT}"
         raise RecordingError(f"not a directory but a {root.kind}", context=place)
-    known = [*parsed.paths, *(at for at in parsed.unreadable if at.startswith("/"))]
-    return parsed, RecordedTree(_Below(whole, f"/{recording.ROOT}"), parsed, directories(known))
+    known = [
+        *parsed.paths,
+        *parsed.objects,
+        *(at for at in parsed.unreadable if at.startswith("/")),
+    ]
+    return parsed, RecordedTree(Below(whole, f"/{recording.ROOT}"), parsed, directories(known))
 
 
 def _whole(path: Path) -> Tree:
@@ -296,29 +242,6 @@ def _text(whole: Tree, name: str, context: str) -> str | None:
     except (OSError, Unanswered) as error:
         said = (error.strerror if isinstance(error, OSError) else "") or str(error)
         raise RecordingError(f"cannot be read: {said.lower()}", context=place) from None
-
-
-@dataclass(frozen=True, slots=True)
-class _Below:
-    """A directory of a tree, as a tree."""
-
-    tree: Tree
-    top: str
-
-    def _at(self, path: str) -> str:
-        return self.top if path == "/" else f"{self.top}{path}"
-
-    def lstat(self, path: str) -> Status | None:
-        return self.tree.lstat(self._at(path))
-
-    def readlink(self, path: str) -> str:
-        return self.tree.readlink(self._at(path))
-
-    def names(self, path: str) -> Iterable[str]:
-        return self.tree.names(self._at(path))
-
-    def open(self, path: str) -> BinaryIO:
-        return self.tree.open(self._at(path))
 
 
 TRANSPORT = Transport(title="a recorded node", address="DIR or FILE.tar.gz", open=_open)
