@@ -45,7 +45,7 @@ PER_CARD = (
 """What is said of every card, even if it is that nobody knows."""
 IF_ANY = ("nvidia.device.firmware", "nvidia.device.slice")
 LINK = "nvidia.link"
-_LINE = re.compile(r"^([A-Z][A-Za-z ]+?):[ \t]+(\S.*?)[ \t]*\n", re.MULTILINE)
+_LINE = r"(?m)^([A-Z][A-Za-z ]+?):[ \t]+(\S.*?)[ \t]*\n"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +91,7 @@ def information(answers: Answers) -> Mapping[str, Mapping[str, str]] | Unreadabl
             for path, content in matches:
                 bdf = address(path.split("/")[-2])
                 if bdf is not None:
-                    labels = _LINE.findall(content.value) if isinstance(content, Found) else []
+                    labels = re.findall(_LINE, content.value) if isinstance(content, Found) else []
                     cards[bdf] = dict(labels)
             return cards
         case Absent():

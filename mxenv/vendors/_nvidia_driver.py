@@ -69,15 +69,14 @@ CHOSEN = (
 )
 """Of fifty parameters those that decide what a card can do, or how it reaches another."""
 
-_NODE = re.compile(r"/dev/nvidia(?:\d{1,3}|ctl|-uvm|-uvm-tools|-modeset)")
-_LOADED = re.compile(
-    r"^NVRM version:[ \t]+NVIDIA UNIX (Open )?[^\n]*?Kernel Module[^\n]*?"
-    rf"[ \t]({DRIVER.pattern})[ \t]",
-    re.MULTILINE | re.ASCII,
+_NODE = r"/dev/nvidia(?:\d{1,3}|ctl|-uvm|-uvm-tools|-modeset)"
+_LOADED = (
+    r"(?ma)^NVRM version:[ \t]+NVIDIA UNIX (Open )?[^\n]*?Kernel Module[^\n]*?"
+    rf"[ \t]({DRIVER})[ \t]"
 )
-_LINE = re.compile(r"^nvidia \d+ \d+ \S+ (\w+)", re.MULTILINE)
-_PARAMETER = re.compile(r"^(\w+): (.*)\n", re.MULTILINE)
-_MODINFO = re.compile(rf"\A({DRIVER.pattern})\n\Z", re.ASCII)
+_LINE = r"(?m)^nvidia \d+ \d+ \S+ (\w+)"
+_PARAMETER = r"(?m)^(\w+): (.*)\n"
+_MODINFO = rf"(?a)\A({DRIVER})\n\Z"
 
 
 def facts(answers: Answers, place: Place) -> Iterator[Fact]:
@@ -97,7 +96,7 @@ def facts(answers: Answers, place: Place) -> Iterator[Fact]:
 def _version(answers: Answers, place: Place) -> Iterator[Fact]:
     match answers[LOADED]:
         case Found(text):
-            found = _LOADED.search(text)
+            found = re.search(_LOADED, text)
             reading: Reading = Unreadable(f"not understood: {excerpt(text)}")
             kind = reading
             if found:
@@ -138,7 +137,7 @@ def _in_sysfs(answers: Answers) -> Reading:
 def _in_modules(answers: Answers) -> Reading:
     match answers[MODULES]:
         case Found(text):
-            line = _LINE.search(text)
+            line = re.search(_LINE, text)
             if line and line[1] != "Live":
                 return Unreadable(f"it is on its way: {line[1]}", passing=True)
             return Observed("loaded") if line else Absent()
@@ -163,7 +162,7 @@ def _parameters(answers: Answers, place: Place) -> Iterator[Fact]:
     key, source = "nvidia.module.parameter", PARAMETERS.path
     match answers[PARAMETERS]:
         case Found(text):
-            said = dict(_PARAMETER.findall(text.replace("\r\n", "\n")))
+            said = dict(re.findall(_PARAMETER, text.replace("\r\n", "\n")))
             known = [name for name in CHOSEN if name in said]
             for name in known:
                 value = said[name].strip().strip('"')
@@ -204,7 +203,7 @@ def _nodes(answers: Answers) -> Iterator[Fact]:
     readings: Mapping[str, Reading]
     match answers[NODES]:
         case Found(matches):
-            found = sorted({path for path, _ in matches if _NODE.fullmatch(path)})
+            found = sorted({path for path, _ in matches if re.fullmatch(_NODE, path)})
             readings = {path: Observed("present") for path in found}
             readings = {CONTROL_NODE: Absent(), **readings}
         case Absent() | Unreadable() as unknown:

@@ -27,32 +27,28 @@ RPM = Command(("rpm", "-q", "--qf", "%{NAME} %{VERSION}-%{RELEASE}\\n", *RPM_NAM
 
 QUESTIONS: tuple[Question, ...] = (DPKG, RPM)
 
-DRIVERS = tuple(
-    re.compile(pattern)
-    for pattern in (
-        r"nvidia-driver(?:-\d{3})?(?:-server)?(?:-open)?",
-        r"nvidia-open(?:-\d{3})?",
-        r"nvidia-headless-\d{3}(?:-server)?(?:-open)?",
-        r"cuda-drivers(?:-\d{3})?",
-        r"nvidia-(?:dkms-\d{3}(?:-server)?(?:-open)?|kernel-(?:open-)?dkms)",
-        r"kmod-nvidia-(?:latest|open)-dkms",
-        r"nvidia-driver-cuda",
-    )
+DRIVERS = (
+    r"nvidia-driver(?:-\d{3})?(?:-server)?(?:-open)?",
+    r"nvidia-open(?:-\d{3})?",
+    r"nvidia-headless-\d{3}(?:-server)?(?:-open)?",
+    r"cuda-drivers(?:-\d{3})?",
+    r"nvidia-(?:dkms-\d{3}(?:-server)?(?:-open)?|kernel-(?:open-)?dkms)",
+    r"kmod-nvidia-(?:latest|open)-dkms",
+    r"nvidia-driver-cuda",
 )
 """Packages that make a driver, in the order in which they stand for all of it."""
 TOOLS = {
-    "dcgm": re.compile(r"datacenter-gpu-manager(?:-\d)?(?:-core)?"),
-    "fabricmanager": re.compile(r"(?:cuda-drivers-|nvidia-)fabric-?manager(?:-\d{3})?"),
-    "ncu": re.compile(r"nsight-compute(?:-[\d.]+)?"),
-    "nsys": re.compile(r"nsight-systems(?:-cli)?(?:-[\d.]+)?"),
+    "dcgm": r"datacenter-gpu-manager(?:-\d)?(?:-core)?",
+    "fabricmanager": r"(?:cuda-drivers-|nvidia-)fabric-?manager(?:-\d{3})?",
+    "ncu": r"nsight-compute(?:-[\d.]+)?",
+    "nsys": r"nsight-systems(?:-cli)?(?:-[\d.]+)?",
 }
-_STANZA = re.compile(
-    r"^Package: ((?:nvidia|cuda-drivers|kmod-nvidia|datacenter-gpu|nsight)[^\n]*)\n((?:.+\n)*)",
-    re.MULTILINE,
+_STANZA = (
+    r"(?m)^Package: ((?:nvidia|cuda-drivers|kmod-nvidia|datacenter-gpu|nsight)[^\n]*)\n((?:.+\n)*)"
 )
-_FIELD = re.compile(r"^(Status|Version): (.*)$", re.MULTILINE)
-_VERSION = re.compile(r"(?:\d+:)?[0-9][0-9A-Za-z.+~]*(?:-[0-9A-Za-z.+~]+)?", re.ASCII)
-_LINE = re.compile(r"^(\S+) (\S+)\n", re.MULTILINE)
+_FIELD = r"(?m)^(Status|Version): (.*)$"
+_VERSION = r"(?a)(?:\d+:)?[0-9][0-9A-Za-z.+~]*(?:-[0-9A-Za-z.+~]+)?"
+_LINE = r"(?m)^(\S+) (\S+)\n"
 _NOT_INSTALLED = "is not installed"
 
 Packages = dict[str, str]
@@ -72,7 +68,7 @@ def tools(answers: Answers) -> Mapping[str, tuple[str, str]]:
         if not isinstance(said, dict):
             continue
         for name, pattern in TOOLS.items():
-            versions = {said[package] for package in said if pattern.fullmatch(package)}
+            versions = {said[package] for package in said if re.fullmatch(pattern, package)}
             if len(versions) == 1:
                 found[name] = (versions.pop(), source)
     return found
@@ -88,13 +84,13 @@ def _driver(said: Packages | Absent | Unreadable) -> Reading:
         return said
     for pattern in DRIVERS:
         for name in sorted(said):
-            if pattern.fullmatch(name):
+            if re.fullmatch(pattern, name):
                 return _version(said[name])
     return Absent()
 
 
 def _version(text: str) -> Reading:
-    if _VERSION.fullmatch(text):
+    if re.fullmatch(_VERSION, text):
         return Observed(text)
     return Unreadable(f"not a version: {excerpt(text)}")
 
@@ -103,8 +99,8 @@ def _dpkg(answers: Answers) -> Packages | Absent | Unreadable:
     match answers[DPKG]:
         case Found(text):
             packages: Packages = {}
-            for name, stanza in _STANZA.findall(text):
-                fields = dict(_FIELD.findall(stanza))
+            for name, stanza in re.findall(_STANZA, text):
+                fields = dict(re.findall(_FIELD, stanza))
                 if fields.get("Status", "").split()[-1:] == ["installed"] and "Version" in fields:
                     packages[name] = fields["Version"].strip()
             return packages
@@ -123,7 +119,7 @@ def _rpm(answers: Answers) -> Packages | Absent | Unreadable:
         return Unreadable("it did not end within its time limit", passing=True)
     text = plain(done.stdout)
     lines = [line for line in text.splitlines(keepends=True) if _NOT_INSTALLED not in line]
-    known = [_LINE.fullmatch(line) for line in lines]
+    known = [re.fullmatch(_LINE, line) for line in lines]
     spoken = len(text.splitlines())
     if spoken != len(RPM_NAMES) or not all(found and found[1] in RPM_NAMES for found in known):
         said = excerpt(f"{done.stdout}\n{done.stderr}")

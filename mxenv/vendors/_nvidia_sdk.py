@@ -70,14 +70,12 @@ QUESTIONS: tuple[Question, ...] = (
     COMPAT,
 )
 
-_TXT = re.compile(r"^CUDA Version (\S+)[ \t]*\n", re.MULTILINE)
+_TXT = r"(?m)^CUDA Version (\S+)[ \t]*\n"
 _MACRO = r"^[ \t]*#[ \t]*define[ \t]+{}[ \t]+(\d{{1,7}})[ \t]*\n"
-_COMPILER = re.compile(r"^Cuda compilation tools, release [\d.]+, V([\d.]+)\n", re.MULTILINE)
-_BUILD = re.compile(r"^Build (\S+)\n", re.MULTILINE)
-_LIBRARY = re.compile(
-    rf"lib(?:(cuda)\.so\.({DRIVER.pattern})|(cudnn|nccl)\.so\.(\d+\.\d+\.\d+))", re.ASCII
-)
-_PART = re.compile(r"\d[\w.+~-]{0,47}", re.ASCII)
+_COMPILER = r"(?m)^Cuda compilation tools, release [\d.]+, V([\d.]+)\n"
+_BUILD = r"(?m)^Build (\S+)\n"
+_LIBRARY = rf"(?a)lib(?:(cuda)\.so\.({DRIVER})|(cudnn|nccl)\.so\.(\d+\.\d+\.\d+))"
+_PART = r"(?a)\d[\w.+~-]{0,47}"
 _IN_JSON = {
     "cuda-gdb": "cuda_gdb",
     "ncu": "nsight_compute",
@@ -126,7 +124,7 @@ def _listed(answer: Answer[str]) -> Mapping[str, str] | Absent | Unreadable:
     return {
         str(name): part["version"]
         for name, part in document.items()
-        if isinstance(part, dict) and _PART.fullmatch(str(part.get("version")))
+        if isinstance(part, dict) and re.fullmatch(_PART, str(part.get("version")))
     }
 
 
@@ -156,7 +154,7 @@ def _sdk(
 def _txt(answer: Answer[str]) -> Reading:
     match answer:
         case Found(text):
-            found = _TXT.search(text.replace("\r\n", "\n"))
+            found = re.search(_TXT, text.replace("\r\n", "\n"))
             return release(found[1]) if found else Unreadable(f"not understood: {excerpt(text)}")
         case Absent() | Unreadable():
             return answer
@@ -255,7 +253,7 @@ def _library(
     answer = answers[glob]
     found: dict[str, str] = {}
     for path, _ in answer.value if isinstance(answer, Found) else ():
-        named = _LIBRARY.fullmatch(path.rpartition("/")[2])
+        named = re.fullmatch(_LIBRARY, path.rpartition("/")[2])
         if named and (named[1] or named[3]) == library:
             found.setdefault(named[2] or named[4], path)
     for version, path in sorted(found.items()):

@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 NO_DEVICE = "No devices were found"
 """What ``nvidia-smi`` prints where its driver answers, and has no card for it."""
 AVAILABLE = "available"
-DRIVER = re.compile(r"\d{3,4}\.\d{1,3}(?:\.\d{1,3})?", re.ASCII)
+DRIVER = r"[0-9]{3,4}\.[0-9]{1,3}(?:\.[0-9]{1,3})?"
 """How NVIDIA counts its drivers: ``550.54.15``; some branches have two fields."""
-RELEASE = re.compile(r"\d{1,3}\.\d{1,3}(?:\.\d{1,5}){0,2}", re.ASCII)
+RELEASE = r"[0-9]{1,3}\.[0-9]{1,3}(?:\.[0-9]{1,5}){0,2}"
 """How NVIDIA counts everything else: ``12.4``, ``2.21.5``, ``12.4.131``."""
 
 _CORRUPTED = 14
 """What ``nvidia-smi`` exits with if a card's infoROM is damaged, having told all there is."""
-_BIOS = re.compile(r"[0-9A-F]{2}(?:\.[0-9A-F]{2}){4}", re.ASCII | re.IGNORECASE)
-_MODEL = re.compile(r"[A-Z0-9](?:[\w+/-]|\((?=\w)|(?<=\w)\)| (?=[\w(])){1,62}", re.ASCII)
-_NO_MODEL = re.compile(r"unknown|err!|lost|error|requires|device|graphics device", re.IGNORECASE)
+_BIOS = r"(?ai)[0-9A-F]{2}(?:\.[0-9A-F]{2}){4}"
+_MODEL = r"(?a)[A-Z0-9](?:[\w+/-]|\((?=\w)|(?<=\w)\)| (?=[\w(])){1,62}"
+_NO_MODEL = r"(?i)unknown|err!|lost|error|requires|device|graphics device"
 _SPELLINGS = ("NVIDIA ", "Tesla ")
 """What stood before a model's name in one release of the driver, and not in another."""
 
@@ -125,7 +125,7 @@ def model(text: str) -> Reading:
     name = text.strip()
     for spelling in _SPELLINGS:
         name = name.removeprefix(spelling)
-    if not _MODEL.fullmatch(name) or _NO_MODEL.search(name):
+    if not re.fullmatch(_MODEL, name) or re.search(_NO_MODEL, name):
         return Unreadable(f"not a model: {excerpt(text)}")
     return Observed(name)
 

@@ -25,18 +25,17 @@ from mxenv.vendors._words import address, excerpt
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_HEAD = re.compile(
-    rf"NVIDIA-SMI ({DRIVER.pattern})\s+Driver Version: ({DRIVER.pattern})\s+"
-    rf"CUDA Version: ({RELEASE.pattern}|N/A|ERR!)\s*\|",
-    re.ASCII,
+_HEAD = (
+    rf"(?a)NVIDIA-SMI ({DRIVER})\s+Driver Version: ({DRIVER})\s+"
+    rf"CUDA Version: ({RELEASE}|N/A|ERR!)\s*\|"
 )
-_PROCESSES = re.compile(r"^\| Processes:", re.MULTILINE)
+_PROCESSES = r"(?m)^\| Processes:"
 """What follows once every card was listed."""
-_RULE = re.compile(r"[+|][-=+]+[+|]")
-_CARD = re.compile(r"(\d{1,3})\s+(\S.*?)\s+(?:On|Off)", re.ASCII)
-_BUS = re.compile(r"(\S+)\s+(?:On|Off|N/A)")
-_CAP = re.compile(r".*/\s*(\d{1,5}W|N/A)")
-_MEMORY = re.compile(r".*/\s*(\d{1,9}MiB)")
+_RULE = r"[+|][-=+]+[+|]"
+_CARD = r"(?a)(\d{1,3})\s+(\S.*?)\s+(?:On|Off)"
+_BUS = r"(\S+)\s+(?:On|Off|N/A)"
+_CAP = r".*/\s*(\d{1,5}W|N/A)"
+_MEMORY = r".*/\s*(\d{1,9}MiB)"
 _NAMES = (
     ("gpu name persistence-m", "bus-id disp.a", "volatile uncorr. ecc"),
     ("fan temp perf pwr:usage/cap", "memory-usage", "gpu-util compute m."),
@@ -49,8 +48,8 @@ Row = list[list[str]]
 
 def parse(text: str) -> Output | Unreadable:
     """Return what the table says, if it was printed to its end."""
-    head = _HEAD.search(text)
-    end = _PROCESSES.search(text)
+    head = re.search(_HEAD, text)
+    end = re.search(_PROCESSES, text)
     if head is None or end is None:
         return not_understood(text, "it is no table, or was cut")
     groups = _groups(text[head.end() : end.start()])
@@ -64,7 +63,7 @@ def parse(text: str) -> Output | Unreadable:
     if len(known) != len(gpus) or len({gpu.bdf for gpu in known}) != len(known):
         return not_understood(text, "a row is unlike its column names")
     cuda: Reading = Unreadable("it says none")
-    if RELEASE.fullmatch(head[3]):
+    if re.fullmatch(RELEASE, head[3]):
         cuda = Observed(head[3])
     return Output(
         driver=Observed(head[2]), cuda=cuda, smi=Observed(head[1]), gpus=known, slices=False
@@ -75,7 +74,7 @@ def _groups(text: str) -> Iterator[Row]:
     """Yield the cells of the lines between two rules: the column names, then each card."""
     group: Row = []
     for line in map(str.strip, text.splitlines()):
-        if _RULE.fullmatch(line):
+        if re.fullmatch(_RULE, line):
             if group:
                 yield group
             group = []
@@ -88,10 +87,10 @@ def _groups(text: str) -> Iterator[Row]:
 def _gpu(row: Row) -> Gpu | None:
     if [len(cells) for cells in row] != [len(names) for names in _NAMES[: len(row)]]:
         return None
-    card = _CARD.fullmatch(row[0][0])
-    bus = _BUS.fullmatch(row[0][1])
-    cap = _CAP.fullmatch(row[1][0])
-    memory = _MEMORY.fullmatch(row[1][1])
+    card = re.fullmatch(_CARD, row[0][0])
+    bus = re.fullmatch(_BUS, row[0][1])
+    cap = re.fullmatch(_CAP, row[1][0])
+    memory = re.fullmatch(_MEMORY, row[1][1])
     bdf = address(bus[1]) if bus else None
     if card is None or bdf is None or cap is None or memory is None:
         return None

@@ -8,10 +8,10 @@ from itertools import combinations
 from mxenv.facts import Unreadable
 from mxenv.vendors._words import excerpt
 
-_CARD = re.compile(r"GPU(\d{1,3})", re.ASCII)
-_WAY = re.compile(r"NV\d{1,2}|PIX|PXB|PHB|NODE|SYS", re.ASCII)
+_CARD = r"(?a)GPU(\d{1,3})"
+_WAY = r"(?a)NV\d{1,2}|PIX|PXB|PHB|NODE|SYS"
 _SELF = "X"
-_GAP = re.compile(r"\t+| {2,}")
+_GAP = r"\t+| {2,}"
 
 Ways = dict[tuple[int, int], str]
 """The way between two cards by their numbers, the smaller one first."""
@@ -26,13 +26,13 @@ def parse(text: str) -> Ways | Unreadable:
     lines = [line for line in text.splitlines() if line.strip()]
     head = next((line for line in lines if _cells(line)[:1] == ["GPU0"]), "")
     names = _cells(head)
-    count = sum(1 for name in names if _CARD.fullmatch(name))
+    count = sum(1 for name in names if re.fullmatch(_CARD, name))
     if not count or names[:count] != [f"GPU{n}" for n in range(count)]:
         return Unreadable(f"its matrix is not understood: {excerpt(text)}")
     rows: dict[int, list[str]] = {}
     for line in lines[lines.index(head) + 1 :]:
         cells = _cells(line)
-        found = _CARD.fullmatch(cells[0]) if cells else None
+        found = re.fullmatch(_CARD, cells[0]) if cells else None
         if found and int(found[1]) in rows:
             return Unreadable(f"its matrix has a row twice: {excerpt(line)}")
         if found:
@@ -41,7 +41,7 @@ def parse(text: str) -> Ways | Unreadable:
 
 
 def _cells(line: str) -> list[str]:
-    return [cell.strip() for cell in _GAP.split(line.strip())]
+    return [cell.strip() for cell in re.split(_GAP, line.strip())]
 
 
 def _ways(rows: dict[int, list[str]], count: int) -> Ways | Unreadable:
@@ -49,7 +49,11 @@ def _ways(rows: dict[int, list[str]], count: int) -> Ways | Unreadable:
         return Unreadable(f"its matrix has columns of {count} cards, rows of {len(rows)}")
     for number, row in rows.items():
         ways = row[:number] + row[number + 1 :]
-        if len(row) != count or row[number] != _SELF or not all(map(_WAY.fullmatch, ways)):
+        if (
+            len(row) != count
+            or row[number] != _SELF
+            or not all(re.fullmatch(_WAY, way) for way in ways)
+        ):
             return Unreadable(f"the row of GPU{number} is not understood: {excerpt(' '.join(row))}")
     found = {(a, b): rows[a][b] for a, b in combinations(range(count), 2)}
     if any(rows[b][a] != way for (a, b), way in found.items()):

@@ -35,20 +35,20 @@ NOT_TOLD = Unreadable("its output does not tell it")
 _CAPS = (("gpu_power_readings", "current_power_limit"), ("power_readings", "power_limit"))
 """Where the power cap stands, since release 535 and before."""
 _FIRMWARE = (
-    ("gsp", ("gsp_firmware_version",), re.compile(r"\d{3,4}(?:\.\d{1,3}){1,2}", re.ASCII)),
+    ("gsp", ("gsp_firmware_version",), r"(?a)\d{3,4}(?:\.\d{1,3}){1,2}"),
     (
         "inforom",
         ("inforom_version", "img_version"),
-        re.compile(r"[A-Z]\d{3}\.\d{4}\.\d{2}\.\d{2}", re.ASCII),
+        r"(?a)[A-Z]\d{3}\.\d{4}\.\d{2}\.\d{2}",
     ),
-    ("inforom-ecc", ("inforom_version", "ecc_object"), re.compile(r"\d{1,2}\.\d{1,2}", re.ASCII)),
-    ("inforom-oem", ("inforom_version", "oem_object"), re.compile(r"\d{1,2}\.\d{1,2}", re.ASCII)),
-    ("inforom-power", ("inforom_version", "pwr_object"), re.compile(r"\d{1,2}\.\d{1,2}", re.ASCII)),
+    ("inforom-ecc", ("inforom_version", "ecc_object"), r"(?a)\d{1,2}\.\d{1,2}"),
+    ("inforom-oem", ("inforom_version", "oem_object"), r"(?a)\d{1,2}\.\d{1,2}"),
+    ("inforom-power", ("inforom_version", "pwr_object"), r"(?a)\d{1,2}\.\d{1,2}"),
 )
-_PCI_ID = re.compile(r"([0-9A-F]{4})(10DE)", re.ASCII | re.IGNORECASE)
-_COUNT = re.compile(r"\d{1,3}", re.ASCII)
-_NUMBER = re.compile(r"\d{1,5}", re.ASCII)
-_FABRIC = re.compile(r"Completed|In Progress|Not Started|Not Supported", re.ASCII)
+_PCI_ID = r"(?ai)([0-9A-F]{4})(10DE)"
+_COUNT = r"(?a)\d{1,3}"
+_NUMBER = r"(?a)\d{1,5}"
+_FABRIC = r"(?a)Completed|In Progress|Not Started|Not Supported"
 _FAULTS = ("GPU is lost", "GPU requires reset", "Unknown Error", "ERR!")
 """What stands in the place of a value once a card has failed."""
 
@@ -70,7 +70,7 @@ def _output(root: Element) -> Output:
         raise Refused(f"it is no {ROOT}")
     attached = _text(root, "attached_gpus") or ""
     cards = list(root.all("gpu"))
-    if not _COUNT.fullmatch(attached) or int(attached) != len(cards):
+    if not re.fullmatch(_COUNT, attached) or int(attached) != len(cards):
         raise Refused(f"{attached or 'nobody knows how many'} attached, {len(cards)} listed")
     gpus = tuple(map(_gpu, cards))
     if len({gpu.bdf for gpu in gpus}) != len(gpus):
@@ -117,7 +117,7 @@ def _gpu(card: Element) -> Gpu:
 
 
 def _pci_id(text: str) -> Reading:
-    found = _PCI_ID.fullmatch(text.removeprefix("0x"))
+    found = re.fullmatch(_PCI_ID, text.removeprefix("0x"))
     if found is None:
         return Unreadable(f"not a PCI id: {excerpt(text)}")
     return Observed(f"10de:{found[1].lower()}")
@@ -161,7 +161,7 @@ def _slices(card: Element) -> Iterator[tuple[str, Reading]]:
     seen: set[str] = set()
     for device in card.all("mig_devices", "mig_device"):
         number = _text(device, "index")
-        if number is None or not _NUMBER.fullmatch(number) or number in seen:
+        if number is None or not re.fullmatch(_NUMBER, number) or number in seen:
             raise Refused("a MIG device has no number of its own")
         seen.add(number)
         yield number, _quota(device)
@@ -170,7 +170,7 @@ def _slices(card: Element) -> Iterator[tuple[str, Reading]]:
 def _quota(device: Element) -> Reading:
     share = _text(device, "device_attributes", "shared", "multiprocessor_count")
     memory = _told(device, lambda text: amount(text, "MiB"), "fb_memory_usage", "total")
-    if share is None or not _NUMBER.fullmatch(share):
+    if share is None or not re.fullmatch(_NUMBER, share):
         return Unreadable("the share of a MIG device is not told")
     if not isinstance(memory, Observed):
         return memory

@@ -37,10 +37,10 @@ def plain(text: str) -> str:
     return CONTROL.sub("", text.replace("\r\n", "\n"))
 
 
-def matched(text: str, pattern: re.Pattern[str], what: str) -> Reading:
+def matched(text: str, pattern: str | re.Pattern[str], what: str) -> Reading:
     """Return ``text`` if all of it is ``what``; anything else is no answer."""
     text = text.strip()
-    if pattern.fullmatch(text):
+    if re.fullmatch(pattern, text):
         return Observed(text)
     return Unreadable(f"not {what}: {excerpt(text)}")
 
@@ -55,7 +55,9 @@ def failure(done: Completed) -> Unreadable | None:
     return None
 
 
-def found_in(done: Completed | Unreadable, pattern: re.Pattern[str], missing: Reading) -> Reading:
+def found_in(
+    done: Completed | Unreadable, pattern: str | re.Pattern[str], missing: Reading
+) -> Reading:
     """Return the first group of ``pattern`` in what a command printed; ``missing`` without it."""
     if isinstance(done, Unreadable):
         return done
@@ -64,7 +66,7 @@ def found_in(done: Completed | Unreadable, pattern: re.Pattern[str], missing: Re
     failed = failure(done)
     if failed is not None:
         return failed
-    found = pattern.search(plain(done.stdout))
+    found = re.search(pattern, plain(done.stdout))
     if found is None:
         return Unreadable(f"its output is not understood: {excerpt(done.stdout)}")
     return Observed(found[1])

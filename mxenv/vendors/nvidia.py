@@ -15,9 +15,6 @@ from mxenv.vendors import (
     _nvidia_driver,
     _nvidia_packages,
     _nvidia_sdk,
-    _nvidia_table,
-    _nvidia_topology,
-    _nvidia_xml,
     _place,
 )
 from mxenv.vendors._nvidia_keys import KEYS
@@ -39,8 +36,8 @@ TABLE = Command(("nvidia-smi",), seconds=_SECONDS)
 TOPOLOGY = Command(("nvidia-smi", "topo", "-m"), seconds=_SECONDS)
 TOOL = Command(("nvidia-smi", "--version"), seconds=_SECONDS)
 
-_SMI = re.compile(rf"^NVIDIA-SMI version[ \t]*:[ \t]*({DRIVER.pattern})[ \t]*\n", re.MULTILINE)
-_END = f"</{_nvidia_xml.ROOT}>"
+_SMI = rf"(?m)^NVIDIA-SMI version[ \t]*:[ \t]*({DRIVER})[ \t]*\n"
+_END = "</nvidia_smi_log>"
 
 _SMI_XML = " ".join(XML.argv)
 QUESTIONS: tuple[Question, ...] = (
@@ -69,9 +66,9 @@ def more(answers: Answers) -> Iterator[Question]:
 def read(answers: Answers) -> Iterator[Fact]:
     """Yield everything that the answers say of NVIDIA's cards, driver and toolkit."""
     place = _place.place(answers, PCI_VENDOR, _nvidia_driver.MODULE)
-    heard: dict[str, Heard] = {_SMI_XML: hear(answers[XML], _nvidia_xml.parse)}
+    heard: dict[str, Heard] = {_SMI_XML: hear(answers[XML], _xml)}
     if TABLE in answers.given:
-        heard[TABLE.argv[0]] = hear(answers[TABLE], _nvidia_table.parse)
+        heard[TABLE.argv[0]] = hear(answers[TABLE], _table)
     yield from _nvidia_driver.facts(answers, place)
     yield from _nvidia_packages.facts(answers)
     yield from _nvidia_sdk.facts(answers)
@@ -92,7 +89,21 @@ def _ways(answers: Answers) -> Ways | Unreadable | None:
         return done
     if done.missing or no_device(done):
         return None
+    from mxenv.vendors import _nvidia_topology  # noqa: PLC0415 - imported late, as below
+
     return failure(done) or _nvidia_topology.parse(plain(done.stdout))
+
+
+def _xml(text: str) -> Output | Unreadable:
+    from mxenv.vendors import _nvidia_xml  # noqa: PLC0415 - imported late: few nodes need it
+
+    return _nvidia_xml.parse(text)
+
+
+def _table(text: str) -> Output | Unreadable:
+    from mxenv.vendors import _nvidia_table  # noqa: PLC0415 - imported late: few nodes need it
+
+    return _nvidia_table.parse(text)
 
 
 def _node(answers: Answers, source: str, said: Heard) -> Iterator[Fact]:
@@ -121,7 +132,7 @@ def _smi(answers: Answers) -> Reading:
         return done
     if done.missing:
         return Absent()
-    found = _SMI.search(plain(done.stdout))
+    found = re.search(_SMI, plain(done.stdout))
     if found:
         return Observed(found[1])
     return failure(done) or Unreadable("this release does not tell its version")
