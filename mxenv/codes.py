@@ -137,6 +137,12 @@ CODES: Mapping[str, Code] = {
         "removed.",
         remedy="Remove the waiver.",
     ),
+    "MX190": Code(
+        title="node could not be asked",
+        meaning="One of many nodes could not be reached, or was asked for in a way that cannot be. "
+        "Nothing is known of it, which is not compatibility.",
+        remedy="See the reason; `mxenv probe --on ADDRESS` tries that node alone.",
+    ),
     # MX3xx: an image, or a node, against its lock.
     "MX301": Code(
         title="the image is the lock's",

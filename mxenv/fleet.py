@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from mxenv.facts import Absent, Observed, Unreadable
 from mxenv.fingerprint import fingerprint, stack_diff
+from mxenv.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,11 +16,13 @@ if TYPE_CHECKING:
     from mxenv.errors import MxenvError
     from mxenv.facts import FactKey, Snapshot
     from mxenv.fingerprint import Difference
-    from mxenv.verdict import Outcome
+    from mxenv.verdict import Finding, Outcome
 
 READ, UNREADABLE, ABSENT = range(3)
 KINDS = {Observed: READ, Unreadable: UNREADABLE, Absent: ABSENT}
 """What counts of several readings of one fact: the first of these."""
+NAMED = 4
+"""Nodes that are named by one verdict on several."""
 SHOWN = 100
 """Differences of one group that are kept; nodes that have more in common with nothing exist."""
 
@@ -159,3 +162,19 @@ def _letters(number: int) -> str:
         letters = ascii_uppercase[letter] + letters
         number -= 1
     return letters
+
+
+def together(verdicts: Iterable[Verdict]) -> tuple[Verdict, ...]:
+    """Return each verdict once, whatever number of nodes it is on; the first of them are named."""
+    alike: dict[tuple[tuple[Finding, ...], str], list[str]] = {}
+    for verdict in verdicts:
+        alike.setdefault((verdict.findings, verdict.matrix), []).append(verdict.subject)
+    return tuple(
+        Verdict(subject=_subject(subjects), findings=findings, matrix=matrix)
+        for (findings, matrix), subjects in alike.items()
+    )
+
+
+def _subject(subjects: Sequence[str]) -> str:
+    left = len(subjects) - NAMED
+    return ", ".join(subjects[:NAMED]) + (f" and {left} more" if left > 0 else "")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import chain
@@ -12,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from mxenv import _files, _plugins, fingerprint
 from mxenv import snapshot as files
-from mxenv.errors import SnapshotError, UsageError
+from mxenv.addresses import ADDRESS, parts
+from mxenv.errors import HostUnreachable, SnapshotError, UsageError
 from mxenv.facts import Absent
 from mxenv.probe import Probe, snapshot
 from mxenv.question import Answers, Command, Found, Option
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from mxenv.vendors import Vendor
 
 LOCAL = "local:"
-ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9_+.-]*):(?://)?(.*)", re.DOTALL)
 LARGEST = 64 << 20
 """Bytes in a snapshot; a node of twenty environments has a tenth of it."""
 ROUNDS = 5
@@ -87,7 +86,7 @@ def allowed() -> Allowed:
 
 def open_host(address: str, wanted: Wanted = USUAL) -> AbstractContextManager[Host]:
     """Open the node that ``address`` (``scheme:rest``) names."""
-    scheme, rest = _split(address)
+    scheme, rest = parts(address)
     known = _plugins.names("transports")
     if scheme not in known:
         import difflib  # noqa: PLC0415 - imported late: only for what is misspelt
@@ -98,11 +97,6 @@ def open_host(address: str, wanted: Wanted = USUAL) -> AbstractContextManager[Ho
         raise UsageError(f"nothing is reached by {scheme!r}", context=address, hint=hint)
     transport: Transport = _plugins.load("transports", scheme)
     return transport.open(rest, Terms(allowed=allowed(), seconds=wanted.seconds, stop=wanted.stop))
-
-
-def _split(address: str) -> tuple[str, str]:
-    match = ADDRESS.fullmatch(address)
-    return (match[1], match[2]) if match else (address, "")
 
 
 def ask(host: Host, wanted: Wanted = USUAL) -> Answers:
@@ -118,6 +112,8 @@ def ask(host: Host, wanted: Wanted = USUAL) -> Answers:
         questions = dict.fromkeys(q for q in further if q not in answers.given)
         if not questions:
             break
+    if wanted.stop.is_set():
+        raise HostUnreachable("nobody waits for it any more", context=clean(host.name))
     return clean_answers(answers)
 
 

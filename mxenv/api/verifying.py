@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 from mxenv.api import _packages, nodes, project
@@ -16,25 +17,27 @@ from mxenv.redaction import UNPRINTABLE
 from mxenv.verdict import Finding, Outcome, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from mxenv.api._inside import Inside
     from mxenv.facts import Snapshot
     from mxenv.lock import Lock
+    from mxenv.probe import Host
     from mxenv.stores import ImageDescription, Source
 
 IMAGES = ("image", "oci")
 """The schemes whose images are read layer by layer, every file of every wheel included."""
 
 
-def verify(
+def verify(  # noqa: PLR0913 - each says something else of what is compared
     lock_path: Path,
     address: str,
     *,
     now: datetime | None = None,
     wheelhouse: Path | None = None,
     env: str | None = None,
+    wanted: nodes.Wanted = nodes.USUAL,
 ) -> Verdict:
     """Return what differs between a lock and what lies at ``address``.
 
@@ -47,9 +50,11 @@ def verify(
     scheme, _, rest = address.partition(":")
     if scheme in IMAGES:
         source = _source(scheme, rest)
-        findings = _image(lock, lock_path, source, wheelhouse or lock_path.parent / WHEELHOUSE, now)
+        look = partial(nodes.look, now=now, wanted=wanted)
+        beside = lock_path.parent / WHEELHOUSE
+        findings = _image(lock, lock_path, source, wheelhouse or beside, look)
     else:
-        snapshot = nodes.snapshot_of(address, now=now)
+        snapshot = nodes.snapshot_of(address, now=now, wanted=wanted)
         findings = _node(lock, snapshot, env or lock.target.prefix, str(lock_path))
     return Verdict(subject=f"{address} against {lock_path}", findings=tuple(map(_shown, findings)))
 
@@ -75,7 +80,7 @@ def _source(scheme: str, rest: str) -> Source:
 
 
 def _image(
-    lock: Lock, lock_path: Path, source: Source, wheelhouse: Path, now: datetime
+    lock: Lock, lock_path: Path, source: Source, wheelhouse: Path, look: Callable[[Host], Snapshot]
 ) -> Iterator[Finding]:
     """Yield what is found in an image, read once from the base upwards."""
     from mxenv.api import (  # noqa: PLC0415 - imported late: images only
@@ -103,7 +108,7 @@ def _image(
     exact = bool(whole) and all(f.outcome is Outcome.COMPATIBLE for f in whole)
     yield _image_checks.lock_copy(lock, inside)
     host = LayerHost(source=source, description=image, files=files)
-    yield from _distributions(lock, inside, nodes.look(host, now=now), exact=exact)
+    yield from _distributions(lock, inside, look(host), exact=exact)
     yield from _wheel_files.check(inside, brought)
     yield from _image_checks.host(lock, image, inside)
 

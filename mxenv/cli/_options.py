@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -13,11 +15,15 @@ from mxenv.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from mxenv.api.fleets import Tour
+    from mxenv.api.nodes import Wanted
+
 F = TypeVar("F", bound="Callable[..., object]")
 
 PATH = click.Path(path_type=Path)
+MOST_JOBS = 256
+DAY = 86400.0
 
-on = click.option("--on", metavar="ADDRESS", help="What to ask; this machine unless given.")
 env = click.option(
     "--env", metavar="PREFIX", help="The Python environment to judge, as /opt/conda."
 )
@@ -51,11 +57,100 @@ def lock_argument(function: F) -> F:
     return click.argument("lock", metavar="LOCK", type=PATH)(function)
 
 
-def target(given: str | None, on: str | None, *, word: str) -> str:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """Which nodes are to be asked, and how."""
+
+    on: tuple[str, ...] = ()
+    jobs: int | None = None
+    timeout: float | None = None
+    python: tuple[str, ...] = ()
+    deep: bool = False
+
+    @property
+    def many(self) -> bool:
+        """True if this is about a fleet, be it one of a single node."""
+        return len(self.on) > 1 or any(address.startswith("@") for address in self.on)
+
+    @property
+    def address(self) -> str:
+        """The one node that is asked."""
+        return self.on[0] if self.on else "local:"
+
+    def wanted(self) -> Wanted:
+        """Return how each node is to be asked."""
+        from mxenv.api.nodes import Wanted  # noqa: PLC0415 - imported late: --help needs none of it
+
+        options = {"python": "\n".join(self.python)} if self.python else {}
+        if self.deep:
+            options["deep"] = "yes"
+        return Wanted(seconds=self.timeout, options=options)
+
+    def tour(self, told: Callable[[int, int], None] | None = None) -> Tour:
+        """Return all nodes, for those who ask many."""
+        from mxenv.api import fleets  # noqa: PLC0415 - imported late: the same
+
+        return fleets.Tour(
+            addresses=fleets.addresses(self.on),
+            now=now(),
+            wanted=self.wanted(),
+            jobs=self.jobs,
+            told=told,
+        )
+
+
+def asking(function: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options that say which nodes are asked, and how, as an `Asked`."""
+
+    @click.option(
+        "--on",
+        metavar="ADDRESS|@FILE",
+        multiple=True,
+        help="What to ask; this machine unless given. Given several times, or as a file with one "
+        "address or host name a line, many nodes are asked at once.",
+    )
+    @click.option(
+        "--jobs",
+        metavar="N",
+        type=click.IntRange(1, MOST_JOBS),
+        help="How many nodes to ask at once; 32 unless given.",
+    )
+    @click.option(
+        "--timeout",
+        metavar="SECONDS",
+        type=click.FloatRange(0, DAY, min_open=True),
+        help="How long asking a node may take; 15 seconds, if it is a live one, unless given.",
+    )
+    @click.option(
+        "--python",
+        metavar="PATH",
+        multiple=True,
+        help="An interpreter, or the prefix of an environment, to look at as well.",
+    )
+    @click.option(
+        "--deep", is_flag=True, help="Look whether files of distributions were altered; slow."
+    )
+    @functools.wraps(function)
+    def call(
+        *rest: object,
+        on: tuple[str, ...],
+        jobs: int | None,
+        timeout: float | None,
+        python: tuple[str, ...],
+        deep: bool,
+        **others: object,
+    ) -> None:
+        asked = Asked(on=on, jobs=jobs, timeout=timeout, python=python, deep=deep)
+        function(*rest, asked=asked, **others)
+
+    return call
+
+
+def target(given: str | None, asked: Asked, *, word: str) -> str:
     """Return what is to be asked: a file, an address, or this machine; never two of them."""
-    if given is not None and on is not None:
+    if given is not None and asked.on:
         raise UsageError(f"{word} and --on both say what to look at", hint="give one of them")
-    return given or on or "local:"
+    return given or asked.address
 
 
 def now() -> datetime:

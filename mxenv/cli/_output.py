@@ -15,9 +15,11 @@ from mxenv.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from mxenv.facts import FactKey, Snapshot
     from mxenv.fingerprint import Difference
+    from mxenv.fleet import Fleet
     from mxenv.reports import Page, Report
     from mxenv.verdict import Verdict
 
@@ -53,6 +55,30 @@ class Output:
         if render is None:
             raise UsageError(f"the format {self.format!r} is for verdicts only")
         emit(render(differences, self._page()))
+
+    def fleet(self, fleet: Fleet) -> None:
+        """Print many nodes in short."""
+        render = self._report().fleet
+        if render is None:
+            raise UsageError(f"the format {self.format!r} is for verdicts only")
+        emit(render(fleet, self._page()))
+
+    def judged_fleet(self, fleet: Fleet, verdicts: Sequence[Verdict]) -> None:
+        """Print the verdicts on many nodes; for people, equal ones together, and a table."""
+        if self.format != "text":
+            self.verdicts(verdicts)
+            return
+        from mxenv.fleet import together  # noqa: PLC0415 - imported late: only for many nodes
+
+        self.verdicts(together(verdicts))
+        emit("\n")
+        self.fleet(fleet)
+
+    def nodes_done(self) -> AbstractContextManager[Callable[[int, int], None] | None]:
+        """Give what is to be told how many nodes are done."""
+        from mxenv.cli import _progress  # noqa: PLC0415 - imported late: only for many nodes
+
+        return _progress.nodes_done(quiet=self.quiet)
 
     def values(self, schema: str, values: Mapping[str, object]) -> None:
         """Print a small result: one ``name  value`` a line, or a JSON object."""

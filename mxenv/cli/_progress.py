@@ -33,3 +33,28 @@ def bytes_done(label: str, *, quiet: bool) -> Iterator[Callable[[int, int], None
             bar.update(task, completed=done, total=total)
 
         yield told
+
+
+@contextmanager
+def nodes_done(*, quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
+    """Give what is to be told how many nodes were asked, and how many there are."""
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console  # noqa: PLC0415 - imported late: only for a terminal
+    from rich.progress import (  # noqa: PLC0415 - the same
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+    )
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True)) as bar:
+        task = bar.add_task("nodes", total=None)
+
+        def told(done: int, total: int) -> None:
+            bar.update(task, completed=done, total=total)
+
+        yield told

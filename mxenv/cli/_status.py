@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 from mxenv.verdict import Outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
+    from mxenv.fleet import Fleet
     from mxenv.verdict import Verdict
 
 STATUS = {Outcome.COMPATIBLE: 0, Outcome.INCOMPATIBLE: 1, Outcome.UNKNOWN: 3}
 USAGE = 2
+UNREACHABLE = 4
 INVALID = 5
 FAILED = 6
 BUG = 70
@@ -35,6 +37,13 @@ MEANING = {
 }
 """Also in the README and in docs/reference/cli.md."""
 
+GRAVITY = (BUG, FAILED, INVALID, USAGE, UNREACHABLE, 1, 3, 0)
+"""Of several, the first of these is the status of all.
+
+What could not be done comes before what was found: a verdict on some nodes is none on all. What
+is known to be bad comes before what is not known.
+"""
+
 NAGIOS = {Outcome.COMPATIBLE: 0, Outcome.INCOMPATIBLE: 2, Outcome.UNKNOWN: 3}
 NAGIOS_WARNING = 1
 NAGIOS_WORDS = ("OK", "WARNING", "CRITICAL", "UNKNOWN")
@@ -43,6 +52,18 @@ NAGIOS_WORDS = ("OK", "WARNING", "CRITICAL", "UNKNOWN")
 def worst(verdicts: Sequence[Verdict]) -> Outcome:
     """Return the worst outcome; no verdict at all is no good news."""
     return min((verdict.outcome for verdict in verdicts), default=Outcome.UNKNOWN)
+
+
+def gravest(statuses: Iterable[int]) -> int:
+    """Return the status of many nodes together; of none at all it is unknown."""
+    known = set(statuses) or {STATUS[Outcome.UNKNOWN]}
+    return next((status for status in GRAVITY if status in known), BUG)
+
+
+def of_fleet(fleet: Fleet, verdicts: Iterable[Verdict]) -> int:
+    """Return the status of many nodes that were judged, or could not be."""
+    judged = (STATUS[verdict.outcome] for verdict in verdicts)
+    return gravest((*fleet.statuses, *judged))
 
 
 def nagios(verdict: Verdict) -> int:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 import click
 
-from mxenv.cli import _options
+from mxenv.cli import _options, _status
 from mxenv.cli._output import PLAIN, Output, answers
 
 if TYPE_CHECKING:
@@ -14,17 +15,28 @@ if TYPE_CHECKING:
 
 
 @click.command("probe", short_help="Show what a node is made of.")
-@_options.on
-@click.option("--out", metavar="FILE", type=_options.PATH, help="Write the snapshot to FILE.")
+@_options.asking
+@click.option(
+    "--out",
+    metavar="FILE|DIR",
+    type=_options.PATH,
+    help="Write the snapshot to FILE; of many nodes one file each into DIR.",
+)
 @answers(PLAIN)
-def COMMAND(output: Output, *, on: str | None, out: Path | None) -> None:  # noqa: N802 - a constant
+def COMMAND(output: Output, *, asked: _options.Asked, out: Path | None) -> None:  # noqa: N802 - a constant
     """Show what a node is made of: versions, devices, environments.
 
-    As JSON it is a snapshot, which `check`, `diff` and `lock` take.
+    As JSON it is a snapshot, which `check`, `diff` and `lock` take. Of many nodes it is a table:
+    which could be asked, which have the same stack, and what sets the others apart.
     """
-    from mxenv.api import nodes  # noqa: PLC0415 - imported late: --help needs none of it
+    from mxenv.api import fleets, nodes  # noqa: PLC0415 - imported late: --help needs none of it
 
-    snapshot = nodes.probe(on or "local:", now=_options.now())
+    if asked.many:
+        with output.nodes_done() as told:
+            fleet = fleets.probe(asked.tour(told), out)
+        output.fleet(fleet)
+        sys.exit(_status.gravest((*fleet.statuses, 0)))
+    snapshot = nodes.probe(asked.address, now=_options.now(), wanted=asked.wanted())
     if out is None:
         output.snapshot(snapshot, nodes.keys())
     else:

@@ -2,29 +2,42 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 import click
 
-from mxenv.cli import _options
-from mxenv.cli._output import Output, answers
+from mxenv.cli import _options, _status
+from mxenv.cli._output import PLAIN, Output, answers
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
 @click.command("record", short_help="Record what a node answers, to replay it anywhere.")
-@_options.on
+@_options.asking
 @click.option(
-    "--out", metavar="DIR", type=_options.PATH, required=True, help="The recording to make."
+    "--out",
+    metavar="DIR",
+    type=_options.PATH,
+    required=True,
+    help="The recording to make; of many nodes, the folder of their recordings.",
 )
-@answers(("text",))
-def COMMAND(output: Output, *, on: str | None, out: Path) -> None:  # noqa: N802 - a constant
+@answers(PLAIN)
+def COMMAND(output: Output, *, asked: _options.Asked, out: Path) -> None:  # noqa: N802 - a constant
     """Record everything that a node answers, to be replayed anywhere.
 
     `mxenv check --on recording:DIR` then says what it would have said on the node.
     """
-    from mxenv.api import nodes  # noqa: PLC0415 - imported late: --help needs none of it
+    from mxenv.api import fleets, nodes  # noqa: PLC0415 - imported late: --help needs none of it
 
-    snapshot = nodes.record(on or "local:", out, now=_options.now())
+    if asked.many:
+        with output.nodes_done() as told:
+            fleet = fleets.record(asked.tour(told), out)
+        output.fleet(fleet)
+        sys.exit(_status.gravest((*fleet.statuses, 0)))
+    snapshot = nodes.record(asked.address, out, now=_options.now(), wanted=asked.wanted())
+    if output.format == "json":
+        made = {"node": snapshot.node, "out": str(out), "facts": len(snapshot.facts)}
+        output.values("mxenv.recorded/1", made)
     output.note(f"wrote {out}: a recording of {snapshot.node}, {len(snapshot.facts)} facts")

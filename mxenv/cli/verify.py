@@ -13,24 +13,42 @@ from mxenv.cli._output import Output, answers
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from mxenv.api.nodes import Wanted
+    from mxenv.verdict import Verdict
+
 
 @click.command("verify", short_help="Compare an image, or a node, with its lock.")
 @_options.lock_argument
-@_options.on
+@_options.asking
 @_options.env
 @_options.wheelhouse
 @answers()
 def COMMAND(  # noqa: N802 - a constant
-    output: Output, *, lock: Path, on: str | None, env: str | None, wheelhouse: Path | None
+    output: Output,
+    *,
+    lock: Path,
+    asked: _options.Asked,
+    env: str | None,
+    wheelhouse: Path | None,
 ) -> None:
     """Compare an image, or a node, with the lock that it should be made from.
 
     An image is compared file by file with the wheels; nothing of it is run.
     """
-    from mxenv.api import verifying  # noqa: PLC0415 - imported late: --help needs none of it
+    from mxenv.api import fleets, verifying  # noqa: PLC0415 - imported late: --help needs none
 
-    verdict = verifying.verify(
-        lock, on or "local:", now=_options.now(), wheelhouse=wheelhouse, env=env
-    )
+    now = _options.now()
+
+    def compared(address: str, wanted: Wanted) -> Verdict:
+        return verifying.verify(
+            lock, address, now=now, wheelhouse=wheelhouse, env=env, wanted=wanted
+        )
+
+    if asked.many:
+        with output.nodes_done() as told:
+            fleet, verdicts = fleets.compare(asked.tour(told), compared)
+        output.judged_fleet(fleet, verdicts)
+        sys.exit(_status.of_fleet(fleet, verdicts))
+    verdict = compared(asked.address, asked.wanted())
     output.verdicts((verdict,))
     sys.exit(_status.STATUS[verdict.outcome])

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
     from mxenv.facts import FactKey, Snapshot
     from mxenv.fingerprint import Difference
+    from mxenv.fleet import Fleet
     from mxenv.verdict import Verdict
 
 
@@ -42,3 +43,4 @@ class Report:
     snapshot: Callable[[Snapshot, Mapping[str, FactKey], Page], str] | None = None
     """`None`: the format is for verdicts only."""
     differences: Callable[[Sequence[Difference], Page], str] | None = None
+    fleet: Callable[[Fleet, Page], str] | None = None

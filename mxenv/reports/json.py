@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from mxenv.facts import FactKey, Reading, Snapshot, Value
     from mxenv.fingerprint import Difference
+    from mxenv.fleet import Fleet, Member
     from mxenv.reports import Page
     from mxenv.verdict import Evidence, Finding, Verdict, Waiver
 
@@ -89,18 +90,57 @@ def snapshot(given: Snapshot, keys: Mapping[str, FactKey], page: Page) -> str:  
 
 def differences(given: Sequence[Difference], page: Page) -> str:  # noqa: ARG001 - no page to lay out
     """Return every difference with all readings of both sides."""
-    rows = [
-        {
-            "key": one.key,
-            "instance": one.instance,
-            "kind": one.kind,
-            "before": [_reading(reading) for reading in one.before],
-            "after": [_reading(reading) for reading in one.after],
-        }
-        for one in given
-    ]
+    rows = [_difference(one) for one in given]
     document = {"schema": "mxenv.diff/1", "differences": rows}
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def _difference(one: Difference) -> dict[str, object]:
+    return {
+        "key": one.key,
+        "instance": one.instance,
+        "kind": one.kind,
+        "before": [_reading(reading) for reading in one.before],
+        "after": [_reading(reading) for reading in one.after],
+    }
+
+
+def fleet(given: Fleet, page: Page) -> str:  # noqa: ARG001 - no page to lay out
+    """Return every node in short, and the groups, as ``fleet.schema.json`` describes it."""
+    document = {
+        "schema": "mxenv.fleet/1",
+        "nodes": [_member(member, given) for member in given.members],
+        "groups": [
+            {
+                "name": group.name,
+                "stack": group.stack,
+                "nodes": list(group.members),
+                "differences": [_difference(one) for one in group.differences],
+                "difference_count": group.count,
+            }
+            for group in given.groups
+        ],
+    }
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def _member(member: Member, given: Fleet) -> dict[str, object]:
+    failure = member.failure
+    return {
+        "address": member.address,
+        "node": member.node,
+        "file": member.file,
+        "seconds": member.seconds,
+        "group": given.group(member),
+        "stack": member.stack,
+        "digest": member.digest or None,
+        "read": member.read,
+        "absent": member.absent,
+        "unreadable": member.unreadable,
+        "outcome": member.outcome.word if member.outcome is not None else None,
+        "error": failure
+        and {"message": failure.message, "hint": failure.hint, "status": failure.status},
+    }
 
 
 def _reading(reading: Reading) -> dict[str, Value]:
@@ -120,4 +160,5 @@ REPORT = Report(
     verdicts=verdicts,
     snapshot=snapshot,
     differences=differences,
+    fleet=fleet,
 )

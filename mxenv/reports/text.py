@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from mxenv.reports import Report
 from mxenv.reports._facts import differences, snapshot
+from mxenv.reports._fleet import fleet
 from mxenv.reports._page import STYLES, counted, harmless, labelled, said, wrapped
 from mxenv.verdict import Outcome
 
@@ -110,4 +111,5 @@ REPORT = Report(
     verdicts=verdicts,
     snapshot=snapshot,
     differences=differences,
+    fleet=fleet,
 )

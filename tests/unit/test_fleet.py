@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 from mxenv.errors import HostUnreachable
 from mxenv.facts import Absent, Fact, FactKey, Observed, Reading, Snapshot, Unreadable, View
 from mxenv.fingerprint import stack_diff
-from mxenv.fleet import SHOWN, Failure, Fleet, Member, _letters, groups, member
+from mxenv.fleet import SHOWN, Failure, Fleet, Member, _letters, groups, member, together
+from mxenv.verdict import Finding, Outcome, Verdict
 
 KEYS = {
     key.name: key
@@ -102,3 +103,13 @@ def test_two_stacks_differ_by_what_is_plugged_in_and_not_by_where() -> None:
 
 def test_groups_are_named_as_columns_are() -> None:
     assert [_letters(n) for n in (0, 25, 26, 27, 702)] == ["A", "Z", "AA", "AB", "AAA"]
+
+
+def test_equal_verdicts_name_the_first_of_their_nodes() -> None:
+    finding = Finding(code="MX1", outcome=Outcome.COMPATIBLE, subject="s", found="f")
+    verdicts = [Verdict(subject=f"n{i}", findings=(finding,)) for i in range(6)]
+    other = replace(verdicts[0], matrix="x")
+    assert [verdict.subject for verdict in together([*verdicts, other])] == [
+        "n0, n1, n2, n3 and 2 more",
+        "n0",
+    ]

@@ -1,0 +1,110 @@
+"""How many nodes read on one page: a line each, then which are the same and which are not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mxenv.reports._facts import differences
+from mxenv.reports._page import STYLES, harmless, table, wrapped
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mxenv.fleet import Fleet, Group, Member
+    from mxenv.reports import Page
+
+NONE = "-"
+NAMED = 8
+"""Nodes of a group that are named without being asked for."""
+FEW = 10
+"""Differences that are shown without being asked for."""
+
+
+def fleet(given: Fleet, page: Page) -> str:
+    """Return a table of all nodes, then the groups by stack digest, the largest first."""
+    lines = list(_table(given, page))
+    for group in given.groups:
+        lines += ["", *_group(group, given, page)]
+    lonely = [m for m in given.members if m.stack is None and m.digest]
+    if lonely:
+        said = f"no stack digest: {_named([m.address for m in lonely], page)}"
+        lines += ["", *wrapped(said, page, indent=2)]
+        lines.append("  a reading failed for a passing reason; probe again, or allow more time")
+    lines += ["", *wrapped(_summary(given), page, indent=2)]
+    return "\n".join(lines) + "\n"
+
+
+def _table(given: Fleet, page: Page) -> Iterator[str]:
+    judged = any(member.outcome is not None for member in given.members)
+    described = any(member.digest for member in given.members)
+    failed = any(member.failure is not None for member in given.members)
+    head = ["address", "node", "stack", "read", "unreadable", "seconds", "outcome", "error"]
+    kept = [True, described, described, described, described, True, judged, failed]
+    rows = [head, *(_cells(member, given) for member in given.members)]
+    rows = [[cell for cell, keep in zip(row, kept, strict=True) if keep] for row in rows]
+    lines = table(rows)
+    yield page.paint(lines[0], "bold")
+    for member, line in zip(given.members, lines[1:], strict=True):
+        yield page.paint(line, _style(member))
+
+
+def _style(member: Member) -> str:
+    if member.failure is not None:
+        return "red"
+    return STYLES[member.outcome] if member.outcome is not None else ""
+
+
+def _cells(member: Member, given: Fleet) -> list[str]:
+    known = bool(member.digest)
+    return [
+        harmless(member.address),
+        harmless(member.node) or NONE,
+        given.group(member) or NONE,
+        str(member.read) if known else NONE,
+        str(member.unreadable) if known else NONE,
+        f"{member.seconds:.1f}",
+        member.outcome.word if member.outcome is not None else NONE,
+        _why(member),
+    ]
+
+
+def _group(group: Group, given: Fleet, page: Page) -> Iterator[str]:
+    count = len(group.members)
+    head = f"stack {group.name}  {group.stack}  {count} node{'' if count == 1 else 's'}"
+    yield page.paint(head, "bold")
+    yield from _indented(wrapped(_named(group.members, page), page, indent=2))
+    if group is given.groups[0]:
+        return
+    shown = group.differences if page.verbose else group.differences[:FEW]
+    facts = "1 fact" if group.count == 1 else f"{group.count} facts"
+    yield f"  differs from {given.groups[0].name} (-) in {facts}:"
+    yield from _indented(differences(shown, page).splitlines(), by=4)
+    if left := group.count - len(shown):
+        yield f"    and {left} more"
+
+
+def _named(addresses: tuple[str, ...] | list[str], page: Page) -> str:
+    few = addresses if page.verbose else addresses[:NAMED]
+    left = len(addresses) - len(few)
+    return ", ".join(few) + (f" and {left} more (-v names them)" if left else "")
+
+
+def _indented(lines: list[str], *, by: int = 2) -> Iterator[str]:
+    yield from (f"{' ' * by}{line}" for line in lines)
+
+
+def _summary(given: Fleet) -> str:
+    count, failed = len(given.members), len(given.statuses)
+    said = f"{count} nodes, {count - failed} asked"
+    if failed:
+        said += f", {failed} not"
+    if given.groups:
+        stacks = len(given.groups)
+        said += f"; {stacks} different stacks" if stacks > 1 else "; one stack"
+    return said
+
+
+def _why(member: Member) -> str:
+    # The address stands in the same line.
+    said = member.failure.message if member.failure is not None else ""
+    return harmless(said.removeprefix(f"{member.address}: "))
