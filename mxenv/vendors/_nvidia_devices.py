@@ -60,6 +60,8 @@ class Sources:
     place: Place
     told: Mapping[str, Mapping[str, str]] | Unreadable
     """What the driver itself shows of each card, by its address."""
+    nothing: bool
+    """True if ``nvidia-smi`` was not asked, and neither bus nor kernel has anything to ask of."""
 
     @property
     def smi(self) -> tuple[str, Heard]:
@@ -193,7 +195,7 @@ def _count_of_bus(sources: Sources) -> Reading | None:
         return None if isinstance(said, Output) else place.pci
     count = len(place.pci)
     if not count:
-        return _empty_bus(said, place)
+        return Observed(0) if sources.nothing else _empty_bus(said, place)
     if isinstance(said, NoDevice):
         # The driver answered: in a container that was given none, that is how it should be.
         none = "on the PCI bus, nvidia-smi sees none"
@@ -232,7 +234,7 @@ def _links(sources: Sources) -> Iterator[Fact]:
                 yield Fact(key=LINK, reading=Absent(), source=source)
             return
         ways = Unreadable(f"it speaks of {len(numbers)} cards, {len(said.gpus)} are listed")
-    if ways is None:
+    if ways is None or sources.nothing:
         missing = _missing(sources)
     elif isinstance(ways, Unreadable):
         missing = ways
@@ -278,6 +280,8 @@ def _missing(sources: Sources) -> Reading:
     """Return what it means of the whole node that no card is known."""
     place = sources.place
     _, said = sources.smi
+    if sources.nothing:
+        return Absent()
     if isinstance(said, Unreadable):
         return _untold(said)
     if isinstance(said, NoDevice) and place.container:

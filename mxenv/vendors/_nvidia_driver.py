@@ -82,9 +82,9 @@ _MODINFO = rf"(?a)\A({DRIVER})\n\Z"
 def facts(answers: Answers, place: Place) -> Iterator[Fact]:
     """Yield everything that the kernel's files say of the driver."""
     yield from _version(answers, place)
-    loaded = "nvidia.module.loaded"
-    yield Fact(key=loaded, reading=_in_sysfs(answers), source=MODULE.path)
-    yield Fact(key=loaded, reading=_in_modules(answers), source=MODULES.path)
+    key = "nvidia.module.loaded"
+    yield Fact(key=key, reading=_in_sysfs(answers), source=MODULE.path)
+    yield Fact(key=key, reading=_in_modules(answers), source=MODULES.path)
     yield Fact(
         key="nvidia.module.on_disk", reading=_on_disk(answers), source=" ".join(MODINFO.argv)
     )
@@ -101,27 +101,33 @@ def _version(answers: Answers, place: Place) -> Iterator[Fact]:
             kind = reading
             if found:
                 reading, kind = Observed(found[2]), Observed("open" if found[1] else "proprietary")
-        case Absent():
-            reading = kind = _hidden(place)
-        case Unreadable() as unreadable:
-            reading = kind = unreadable
+        case Absent() | Unreadable() as silent:
+            reading = kind = _hidden(place, silent)
     yield Fact(key="nvidia.kmd", reading=reading, source=LOADED.path)
     yield Fact(key="nvidia.module.kind", reading=kind, source=LOADED.path)
     match answers[VERSION]:
         case Found(text):
             whole = driver(text) if text.endswith("\n") else Unreadable("its end is missing")
             yield Fact(key="nvidia.kmd", reading=whole, source=VERSION.path)
-        case Absent():
-            yield Fact(key="nvidia.kmd", reading=_hidden(place), source=VERSION.path)
-        case Unreadable() as unreadable:
-            yield Fact(key="nvidia.kmd", reading=unreadable, source=VERSION.path)
+        case Absent() | Unreadable() as silent:
+            yield Fact(key="nvidia.kmd", reading=_hidden(place, silent), source=VERSION.path)
 
 
-def _hidden(place: Place) -> Reading:
-    """Return what it means that a file of the loaded driver is not there."""
+def _hidden(place: Place, silent: Absent | Unreadable) -> Reading:
+    """Return what it means that a file of the loaded driver says nothing."""
     if place.module is False:
         return Absent()
+    if isinstance(silent, Unreadable):
+        return silent
     return Unreadable("the driver's own files are not to be seen")
+
+
+def loaded(answers: Answers) -> bool | None:
+    """Return whether the module is loaded, by whichever list can be seen; `None` if by none."""
+    readings = (_in_sysfs(answers), _in_modules(answers))
+    if any(isinstance(reading, Observed) for reading in readings):
+        return True
+    return False if Absent() in readings else None
 
 
 def _in_sysfs(answers: Answers) -> Reading:
@@ -170,10 +176,8 @@ def _parameters(answers: Answers, place: Place) -> Iterator[Fact]:
             if not known:
                 reading = Unreadable(f"not understood: {excerpt(text)}")
                 yield Fact(key=key, reading=reading, source=source)
-        case Absent():
-            yield Fact(key=key, reading=_hidden(place), source=source)
-        case Unreadable() as unreadable:
-            yield Fact(key=key, reading=unreadable, source=source)
+        case Absent() | Unreadable() as silent:
+            yield Fact(key=key, reading=_hidden(place, silent), source=source)
 
 
 def _built(answers: Answers, place: Place) -> Iterator[Fact]:

@@ -13,7 +13,7 @@ from mxenv.vendors._nvidia_smi import DRIVER, release
 from mxenv.vendors._words import best, excerpt, found_in
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from mxenv.question import Answer
 
@@ -228,39 +228,54 @@ def _compiler(answers: Answers) -> Iterator[Fact]:
 
 def _parts(answers: Answers) -> Iterator[Fact]:
     """Yield the versions of NCCL, cuDNN and the user-mode driver, by headers and file names."""
-    for key, prefix, headers in (
-        ("nvidia.nccl", "NCCL", NCCL_HEADERS),
-        ("nvidia.dnn", "CUDNN", CUDNN_HEADERS),
-    ):
-        names = [f"{prefix}_{field}" for field in ("MAJOR", "MINOR")]
-        names.append("NCCL_PATCH" if prefix == "NCCL" else "CUDNN_PATCHLEVEL")
-        for header in headers:
-            defined = _macros(answers[header], *names)
-            if isinstance(defined, Absent) and header != headers[0]:
-                continue
-            reading = release(".".join(defined)) if isinstance(defined, tuple) else defined
-            yield Fact(key=key, reading=reading, source=header.path)
-    for library, key in (("nccl", "nvidia.nccl"), ("cudnn", "nvidia.dnn"), ("cuda", "nvidia.umd")):
-        for glob in LIBRARIES:
-            yield from _library(answers, glob, library, key)
-    yield from _library(answers, COMPAT, "cuda", "nvidia.compat", always=True)
+    nccl = _headers(answers, NCCL_HEADERS, ("NCCL_MAJOR", "NCCL_MINOR", "NCCL_PATCH"))
+    yield from _told("nvidia.nccl", {**nccl, **_libraries(answers, LIBRARIES, "nccl")})
+    names = ("CUDNN_MAJOR", "CUDNN_MINOR", "CUDNN_PATCHLEVEL")
+    dnn = _headers(answers, CUDNN_HEADERS, names)
+    yield from _told("nvidia.dnn", {**dnn, **_libraries(answers, LIBRARIES, "cudnn")})
+    yield from _told("nvidia.umd", _libraries(answers, LIBRARIES, "cuda"))
+    yield from _told("nvidia.compat", _libraries(answers, (COMPAT,), "cuda"))
 
 
-def _library(
-    answers: Answers, glob: Glob, library: str, key: str, *, always: bool = False
-) -> Iterator[Fact]:
-    """Yield the versions in the names of a library's files; no version is in a link's name."""
-    answer = answers[glob]
-    found: dict[str, str] = {}
-    for path, _ in answer.value if isinstance(answer, Found) else ():
-        named = re.fullmatch(_LIBRARY, path.rpartition("/")[2])
-        if named and (named[1] or named[3]) == library:
-            found.setdefault(named[2] or named[4], path)
-    for version, path in sorted(found.items()):
-        yield Fact(key=key, reading=Observed(version), source=path)
-    if not found and (always or glob == LIBRARIES[0] or isinstance(answer, Unreadable)):
-        reading = answer if isinstance(answer, Unreadable) else Absent()
-        yield Fact(key=key, reading=reading, source=glob.pattern)
+def _told(key: str, readings: Mapping[str, Reading]) -> Iterator[Fact]:
+    """Yield what each source tells; if none does, the worst reason once."""
+    worth = best(*readings.values())
+    if isinstance(worth, Observed):
+        sources = [source for source, said in readings.items() if isinstance(said, Observed)]
+    else:
+        sources = [source for source, said in readings.items() if said == worth][:1]
+    for source in sources:
+        yield Fact(key=key, reading=readings[source], source=source)
+
+
+def _headers(
+    answers: Answers, headers: Iterable[File], names: tuple[str, ...]
+) -> dict[str, Reading]:
+    """Return the version that each header defines; an image to run programs has none."""
+    readings: dict[str, Reading] = {}
+    for header in headers:
+        defined = _macros(answers[header], *names)
+        readings[header.path] = (
+            release(".".join(defined)) if isinstance(defined, tuple) else defined
+        )
+    return readings
+
+
+def _libraries(answers: Answers, globs: Iterable[Glob], library: str) -> dict[str, Reading]:
+    """Return the versions in the names of a library's files; no version is in a link's name."""
+    readings: dict[str, Reading] = {}
+    for glob in globs:
+        answer = answers[glob]
+        versions: set[str] = set()
+        for path, _ in answer.value if isinstance(answer, Found) else ():
+            named = re.fullmatch(_LIBRARY, path.rpartition("/")[2])
+            version = (named[2] or named[4]) if named else ""
+            if named and (named[1] or named[3]) == library and version not in versions:
+                versions.add(version)
+                readings[path] = Observed(version)
+        if not versions:
+            readings[glob.pattern] = answer if isinstance(answer, Unreadable) else Absent()
+    return readings
 
 
 def _tools(answers: Answers, listed: Mapping[str, str] | Absent | Unreadable) -> Iterator[Fact]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mxenv.facts import Absent, Fact, Observed, Reading, Unreadable
@@ -66,6 +67,8 @@ def more(answers: Answers) -> Iterator[Question]:
 def read(answers: Answers) -> Iterator[Fact]:
     """Yield everything that the answers say of NVIDIA's cards, driver and toolkit."""
     place = _place.place(answers, PCI_VENDOR, _nvidia_driver.MODULE)
+    if place.module is None:
+        place = replace(place, module=_nvidia_driver.loaded(answers))
     heard: dict[str, Heard] = {_SMI_XML: hear(answers[XML], _xml)}
     if TABLE in answers.given:
         heard[TABLE.argv[0]] = hear(answers[TABLE], _table)
@@ -78,6 +81,7 @@ def read(answers: Answers) -> Iterator[Fact]:
         ways_source=" ".join(TOPOLOGY.argv),
         place=place,
         told=_nvidia_devices.information(answers),
+        nothing=place.driver is False and isinstance(answers[XML], Unreadable),
     )
     yield from _nvidia_devices.facts(sources)
     yield from _node(answers, *sources.smi)
