@@ -25,6 +25,7 @@ _URL = re.compile(
     r"(?P<path>/[^\s@?#\"\\]*)?(?:[?#].*)?"
 )
 _REVISION = re.compile(r"[0-9A-Fa-f]{6,64}|[0-9]{1,12}")
+_METADATA = (".dist-info/METADATA", ".egg-info/PKG-INFO", ".egg-info")
 _INTERPRETER = re.compile(r"(?:/[^/\0\s]+)+/bin/python3?(?:\.[0-9]+)?")
 
 
@@ -64,10 +65,13 @@ def record(content: bytes) -> str:
 def origin(text: str) -> str:
     """Return of ``direct_url.json`` (PEP 610) what tells no secret; of what is none, nothing.
 
-    No user, password, query or fragment of a URL is kept, and nothing that is not understood.
+    No user, password, query or fragment of a URL is kept, and nothing that is not understood. Of
+    what conda keeps of a package, whose URL may hold a token, the metadata that it installed.
     """
     try:
         given = json.loads(text)
+        if isinstance(given, dict) and isinstance(files := given.get("files"), list):
+            return f"{json.dumps({'files': [f for f in files if _is_metadata(f)]})}\n"
         url = given["url"]
         kinds = [kind for kind in ("archive_info", "dir_info", "vcs_info") if kind in given]
         info = given[kinds[0]]
@@ -81,6 +85,10 @@ def origin(text: str) -> str:
     if kinds[0] == "vcs_info":
         kept = {"vcs": _word(info.get("vcs")), "commit_id": _revision(info.get("commit_id"))}
     return f"{json.dumps({kinds[0]: kept, 'url': _bare(url)}, sort_keys=True)}\n"
+
+
+def _is_metadata(path: object) -> bool:
+    return isinstance(path, str) and path.endswith(_METADATA)
 
 
 def _bare(url: str) -> str:

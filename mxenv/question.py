@@ -34,7 +34,8 @@ class Part(StrEnum):
     RECORD = "record"
     """Of its ``RECORD`` the digest, and what it installs at the top (`mxenv.installed.record`)."""
     ORIGIN = "origin"
-    """Of its ``direct_url.json`` what tells no secret (`mxenv.installed.origin`)."""
+    """Of its ``direct_url.json``, or conda's record of it, what tells no secret
+    (`mxenv.installed.origin`)."""
     PROGRAM = "program"
     """Of a process's command line its Python (`mxenv.installed.program`)."""
     HEAD = "head"

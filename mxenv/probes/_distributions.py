@@ -1,25 +1,28 @@
-"""How Python distributions lie on a disk, and what the heads of their metadata say."""
+"""How Python distributions lie on a disk, and what their metadata says."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from mxenv.distribution import normalised
 from mxenv.facts import Absent, Observed, Unreadable
-from mxenv.question import File, Found, Glob, Part
+from mxenv.question import Found, Glob, Part
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from mxenv.facts import Reading
     from mxenv.question import Answer, Answers, Matches
 
-HEAD = 1024
-"""Bytes in which name and version nearly always stand: they are among the first lines."""
-LONG_HEAD = 1 << 16
-"""Where they do not."""
+HEAD = 1 << 16
+"""Bytes in which name and version always stand."""
+RECORD = 16 << 20
+"""Bytes in a list of installed files; that of torch has one."""
+WORD = 64
+"""Bytes in the name of an installer."""
 
 SITES = (
     "lib/python3*/site-packages",
@@ -27,19 +30,62 @@ SITES = (
     "lib64/python3*/site-packages",
 )
 """Below a prefix."""
-FORMS = ("*.dist-info/METADATA", "*.egg-info/PKG-INFO", "*.egg-info")
 
+INFO = (".dist-info", ".egg-info")
+"""How the name of metadata ends."""
 PLACE = re.compile(
-    r"(?P<site>(?P<prefix>/.*?)/lib(?:64)?/python(?P<series>3[0-9.]*)/(?P<kind>site|dist)-packages)"
-    r"/(?P<folder>[^/]+?)\.(?:dist|egg)-info(?:/.*)?"
+    r"(?P<prefix>/.*?)/lib(?:64)?/python(?P<series>3[0-9.]*)/(?P<kind>site|dist)-packages"
 )
-SITE = re.compile(r"(?P<prefix>/.*?)/lib(?:64)?/python3[0-9.]*(?:/(?P<kind>site|dist)-packages)?")
-END = re.compile(r"\n[ \t]*\n|\A[ \t]*\n")
+ABOVE = re.compile(r"(?P<prefix>/.*?)/lib(?:64)?/python3[0-9.]*")
+FOLDER = re.compile(r"([^/]+?)\.(?:dist|egg)-info")
 NAME_FIELD = re.compile(
-    r"^Name:[ \t]*([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)[ \t]*$", re.MULTILINE
+    r"^Name:[ \t]*([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)[ \t\r]*\n", re.MULTILINE
 )
 """PEP 508."""
-VERSION_FIELD = re.compile(r"^Version:[ \t]*([A-Za-z0-9][A-Za-z0-9._+!*-]*)[ \t]*$", re.MULTILINE)
+VERSION_FIELD = re.compile(
+    r"^Version:[ \t]*([A-Za-z0-9][A-Za-z0-9._+!*-]*)[ \t\r]*\n", re.MULTILINE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """The questions about the distributions in the directories that match a pattern."""
+
+    pattern: str
+
+    def _each(self, form: str, part: Part | None = None, limit: int = 1 << 20) -> Glob:
+        return Glob(f"{self.pattern}/{form}", part, limit)
+
+    @property
+    def metadata(self) -> tuple[Glob, ...]:
+        """Name and version, in each form that there is."""
+        forms = ("*.dist-info/METADATA", "*.egg-info/PKG-INFO", "*.egg-info")
+        return tuple(self._each(form, Part.METADATA, HEAD) for form in forms)
+
+    @property
+    def record(self) -> Glob:
+        """The list of installed files."""
+        return self._each("*.dist-info/RECORD", Part.RECORD, RECORD)
+
+    @property
+    def installer(self) -> Glob:
+        """Who installed it (PEP 376)."""
+        return self._each("*.dist-info/INSTALLER", Part.HEAD, WORD)
+
+    @property
+    def origin(self) -> Glob:
+        """Where it came from, if it was named by a URL (PEP 610)."""
+        return self._each("*.dist-info/direct_url.json", Part.ORIGIN, 1 << 16)
+
+    @property
+    def listing(self) -> Glob:
+        """Everything in it: what can be imported from there."""
+        return self._each("*")
+
+    @property
+    def all(self) -> tuple[Glob, ...]:
+        """Every question."""
+        return (*self.metadata, self.record, self.installer, self.origin, self.listing)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,45 +101,99 @@ class Distribution:
     version: Reading
     path: str
     """Of the metadata."""
+    record: Answer[str] = Absent()  # noqa: RUF009 - immutable
+    """As `mxenv.installed.record` has it."""
+    installer: Answer[str] = Absent()  # noqa: RUF009 - immutable
+    origin: Answer[str] = Absent()  # noqa: RUF009 - immutable
+
+    @property
+    def folder(self) -> str:
+        """Return its ``.dist-info``; of an egg that is one file, the file."""
+        return self.path.removesuffix("/METADATA").removesuffix("/PKG-INFO")
+
+    @property
+    def egg(self) -> bool:
+        """Return whether it was installed in the way before wheels, which left no RECORD."""
+        return self.folder.endswith(".egg-info")
 
 
-def questions(prefix: str) -> tuple[Glob, ...]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """What the path of a directory of distributions says about it."""
+
+    prefix: str
+    """Of the environment; Debian's own has what pip adds in /usr/local."""
+    series: str
+    kind: str
+
+
+@lru_cache(maxsize=1024)
+def place(site: str) -> Place | None:
+    """Return what the path of a directory says, `None` if it holds no distributions."""
+    match = PLACE.fullmatch(site)
+    if match is None:
+        return None
+    kind = match["kind"]
+    debian = kind == "dist" and match["prefix"] == "/usr/local"
+    return Place(prefix="/usr" if debian else match["prefix"], series=match["series"], kind=kind)
+
+
+def sites(prefix: str) -> tuple[Site, ...]:
     """Return what to ask for the distributions below ``prefix``, which may be a pattern."""
-    return tuple(
-        Glob(f"{prefix}/{site}/{form}", Part.HEAD, HEAD) for site in SITES for form in FORMS
+    return tuple(Site(f"{prefix}/{site}") for site in SITES)
+
+
+def installed(answers: Answers, site: Site, owners: Mapping[str, Place]) -> Iterator[Distribution]:
+    """Yield every distribution found; ``owners`` says whose a directory is that does not tell."""
+    records, installers, origins = (
+        _Beside(answers, glob) for glob in (site.record, site.installer, site.origin)
     )
+    for path, answer in _metadata(answers, site):
+        folder = path.removesuffix("/METADATA").removesuffix("/PKG-INFO")
+        directory, _, last = folder.rpartition("/")
+        where, match = owners.get(directory) or place(directory), FOLDER.fullmatch(last)
+        if where is not None and match is not None:
+            name, version = _fields(answer.value) if isinstance(answer, Found) else (None, None)
+            yield Distribution(
+                prefix=where.prefix,
+                series=where.series,
+                site=directory,
+                name=normalised(name or match[1].split("-")[0]),
+                version=_version(answer, version),
+                path=path,
+                record=records.of(folder),
+                installer=installers.of(folder),
+                origin=origins.of(folder),
+            )
 
 
-def longer(answers: Answers, asked: Iterable[Glob]) -> Iterator[File]:
-    """Yield what to ask again, since name or version were not among the first lines."""
-    for path, answer in _metadata(answers, asked):
-        if isinstance(answer, Found) and None in _fields(answer.value):
-            yield File(path, Part.HEAD, LONG_HEAD)
+class _Beside:
+    """A file that lies beside metadata, or not, in the folders of one site."""
+
+    def __init__(self, answers: Answers, glob: Glob) -> None:
+        answer = answers[glob]
+        self._name = f"/{glob.pattern.rpartition('/')[2]}"
+        self._known = dict(answer.value) if isinstance(answer, Found) else {}
+        self._otherwise = Absent() if isinstance(answer, Found) else answer
+
+    def of(self, folder: str) -> Answer[str]:
+        return self._known.get(f"{folder}{self._name}", self._otherwise)
 
 
-def installed(answers: Answers, asked: Iterable[Glob]) -> Iterator[Distribution]:
-    """Yield every distribution found; two copies of one in one environment are two."""
-    seen = set()
-    for path, answer in _metadata(answers, asked):
-        place = PLACE.fullmatch(path)
-        if place is None:
-            continue
-        again = answers[File(path, Part.HEAD, LONG_HEAD)]
-        distribution = _distribution(place, path, again if isinstance(again, Found) else answer)
-        # ``lib64`` is often a link to ``lib``, and shows all of it a second time.
-        twin = (path.replace("/lib64/", "/lib/"), distribution.version)
-        if twin not in seen:
-            seen.add(twin)
-            yield distribution
-
-
-def closed(answers: Answers, asked: Iterable[Glob]) -> Iterator[tuple[str, str, Unreadable]]:
+def closed(answers: Answers, asked: Iterable[Site]) -> Iterator[tuple[str, str, Unreadable]]:
     """Yield every directory of distributions that could not be looked into, after its prefix."""
-    reasons = {path: part for question in asked for path, part in matches(answers, question)}
+    reasons = {
+        path: part
+        for site in asked
+        for glob in site.metadata
+        for path, part in matches(answers, glob)
+        if isinstance(part, Unreadable)
+    }
     for path, reason in reasons.items():
-        place = SITE.fullmatch(path)
-        if place is not None and isinstance(reason, Unreadable):
-            yield _environment(place), path, reason
+        match = ABOVE.fullmatch(path)
+        where = place(path)
+        if where is not None or match is not None:
+            yield where.prefix if where else match["prefix"], path, reason
 
 
 def matches(answers: Answers, question: Glob) -> Matches:
@@ -102,31 +202,12 @@ def matches(answers: Answers, question: Glob) -> Matches:
     return answer.value if isinstance(answer, Found) else ()
 
 
-def _metadata(answers: Answers, asked: Iterable[Glob]) -> Iterator[tuple[str, Answer[str]]]:
-    found = {path: part for question in asked for path, part in matches(answers, question)}
+def _metadata(answers: Answers, site: Site) -> Iterator[tuple[str, Answer[str]]]:
+    found = {path: part for glob in site.metadata for path, part in matches(answers, glob)}
     for path, part in found.items():
         # An egg-info is a file or a folder, and the pattern for the file matches the folder too.
-        if f"{path}/PKG-INFO" not in found and not isinstance(part, Absent):
+        if not isinstance(part, Absent) and f"{path}/PKG-INFO" not in found:
             yield path, part
-
-
-def _distribution(place: re.Match[str], path: str, answer: Answer[str]) -> Distribution:
-    from_folder = place["folder"].split("-")[0]
-    name, version = (None, None) if not isinstance(answer, Found) else _fields(answer.value)
-    return Distribution(
-        prefix=_environment(place),
-        series=place["series"],
-        site=place["site"],
-        name=normalised(name or from_folder),
-        version=_version(answer, version),
-        path=path,
-    )
-
-
-def _environment(place: re.Match[str]) -> str:
-    """Return the prefix of the environment; Debian's own has what pip adds in /usr/local."""
-    debian = place["kind"] == "dist" and place["prefix"] == "/usr/local"
-    return "/usr" if debian else place["prefix"]
 
 
 def _version(answer: Answer[str], version: str | None) -> Reading:
@@ -139,7 +220,5 @@ def _version(answer: Answer[str], version: str | None) -> Reading:
 
 def _fields(head: str) -> tuple[str | None, str | None]:
     """Return name and version, each `None` if it is not there or not one."""
-    # The description follows after an empty line, and may say anything.
-    fields = END.split(head, maxsplit=1)[0]
-    name, version = NAME_FIELD.search(fields), VERSION_FIELD.search(fields)
+    name, version = NAME_FIELD.search(head), VERSION_FIELD.search(head)
     return name[1] if name else None, version[1] if version else None

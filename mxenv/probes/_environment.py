@@ -6,11 +6,18 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from mxenv.facts import Absent
+from mxenv.question import Found
+
 if TYPE_CHECKING:
     from mxenv.facts import Reading, Unreadable
-    from mxenv.probes._distributions import Distribution
+    from mxenv.question import Answer
 
 INTERPRETER = re.compile(r"(?P<prefix>/.+?)/bin/python3(?:\.(?P<minor>\d+))?")
+SYSTEM_SITE = re.compile(
+    r"^[ \t]*include-system-site-packages[ \t]*=[ \t]*(\S+)[ \t\r]*$", re.MULTILINE
+)
+HOME = re.compile(r"^[ \t]*home[ \t]*=[ \t]*(/\S*?)/bin/?[ \t\r]*$", re.MULTILINE)
 
 
 @dataclass(slots=True)
@@ -22,9 +29,12 @@ class Environment:
     """By path, where each leads."""
     versions: list[tuple[Reading, str]] = field(default_factory=list)
     """With their sources."""
-    distributions: list[Distribution] = field(default_factory=list)
     closed: list[tuple[str, str, Unreadable]] = field(default_factory=list)
     """Directories of it that could not be looked into: the key that lacks them, path, reason."""
+    venv: Answer[str] = Absent()  # noqa: RUF009 - immutable
+    """Its pyvenv.cfg."""
+    folders: set[str] = field(default_factory=set)
+    """The series for which it has a directory of distributions."""
 
     @property
     def interpreter(self) -> str:
@@ -39,10 +49,19 @@ class Environment:
             match = INTERPRETER.fullmatch(name)
             if match and match["minor"]:
                 return f"3.{match['minor']}"
-        found = {d.series for d in self.distributions if d.series != "3"}
-        return found.pop() if len(found) == 1 else ""
+        found = self.folders - {"3"}
+        return next(iter(found)) if len(found) == 1 else ""
 
-    def visible(self) -> list[Distribution]:
-        """Return the distributions that its Python sees: those of other series are not its own."""
-        series = self.series
-        return [d for d in self.distributions if not series or d.series in {series, "3"}]
+    @property
+    def base(self) -> str | None:
+        """Return the prefix whose distributions it sees beside its own, `None` if it sees no other.
+
+        Empty if it sees those of another, and nothing tells which (see Python's ``site.py``).
+        """
+        if not isinstance(self.venv, Found):
+            return None
+        wanted = SYSTEM_SITE.search(self.venv.value)
+        if wanted is not None and wanted[1].lower() != "true":
+            return None
+        home = HOME.search(self.venv.value)
+        return home[1] if home else ""

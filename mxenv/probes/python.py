@@ -3,206 +3,115 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mxenv.facts import Absent, Fact, FactKey, Observed, Reading, Unreadable
 from mxenv.probe import Probe
-from mxenv.probes import _distributions
-from mxenv.probes._distributions import matches
-from mxenv.probes._environment import INTERPRETER, Environment
+from mxenv.probes import _importing, _packages, _places
+from mxenv.probes._distributions import Site
+from mxenv.probes._found import PYTHONPATH, path_files, survey
+from mxenv.probes._places import KNOWN, RUNNING, Asked, named
 from mxenv.probes._reading import best
-from mxenv.question import Env, File, Found, Glob, Part
+from mxenv.question import File, Found, Option, Part
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from mxenv.facts import Value
-    from mxenv.question import Answer, Answers, Question
+    from mxenv.probes._environment import Environment
+    from mxenv.probes._found import Disk
+    from mxenv.question import Answers, Question
 
-PREFIXES = (
-    "/usr",
-    "/usr/local",
-    "/opt/conda",
-    "/opt/conda/envs/*",
-    "/opt/miniconda3",
-    "/opt/miniconda3/envs/*",
-    "/opt/venv",
-    "/opt/mxenv",
-    "/venv",
-    "/root/.pyenv/versions/*",
-    "/root/miniconda3",
-    "/root/miniconda3/envs/*",
-)
-"""Where images and nodes keep environments."""
-ACTIVE = (Env("VIRTUAL_ENV"), Env("CONDA_PREFIX"))
-RUNNING = Glob("/proc/[0-9]*/exe", Part.LINK)
+__all__ = ["DPKG", "KEYS", "PROBE", "RUNNING", "Asked"]
+
 DPKG = File("/var/lib/dpkg/status", Part.PACKAGES, limit=32 << 20)
 """Where Debian's own interpreter has its whole version."""
-
-PATCH_LEVEL = re.compile(r'^#define PY_VERSION\s+"(3\.\d+\.\d+[a-z0-9+]*)"', re.MULTILINE)
-PYVENV = re.compile(r"^version(?:_info)?\s*=\s*(3\.\d+\.\d+)", re.MULTILINE)
-CONDA = re.compile(r"/conda-meta/python-(3\.\d+\.\d+)-[^/]*\.json$")
-DEBIAN = re.compile(r"^Version: (?:\d+:)?(3\.\d+\.\d+(?:~[a-z0-9]+)?)", re.MULTILINE)
-PREFIX = re.compile(r"(?:/[^/\s*?\[\]]+){1,20}")
+DEEP = Option("deep")
+UNASKED = Unreadable("looked at only if it is asked for (--deep)")
+DEBIAN = re.compile(r"^Version: (?:\d+:)?(3\.\d+\.\d+(?:~[a-z0-9]+)?)[-+][^\n]*\n", re.MULTILINE)
 
 KEYS = (
     FactKey(
-        name="python.interpreter", meaning="the path of an environment's Python", instance="env"
-    ),
-    FactKey(name="python.version", meaning="its version, with all three fields", instance="env"),
-    FactKey(name="python.series", meaning="its version, the first two fields", instance="env"),
-    FactKey(
-        name="python.site", meaning="the directories that hold its distributions", instance="env"
+        name="python.interpreter",
+        meaning="the path of an environment's Python",
+        instance="env",
+        sources="PREFIX/bin/python3* below usual places, /proc/*/exe, --python",
     ),
     FactKey(
-        name="python.package",
-        meaning="the version of an installed distribution, as its metadata has it",
-        instance="env/name",
+        name="python.version",
+        meaning="its version, with all three fields",
+        instance="env",
+        sources="patchlevel.h, pyvenv.cfg, conda-meta, /var/lib/dpkg/status",
     ),
+    FactKey(
+        name="python.series",
+        meaning="its version, the first two fields",
+        instance="env",
+        sources="the name of its interpreter, or of its lib/python3.*",
+    ),
+    FactKey(
+        name="python.site",
+        meaning="the directories that hold its distributions",
+        instance="env",
+        sources="PREFIX/lib/python3*/{site,dist}-packages",
+    ),
+    *_packages.KEYS,
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """The questions about the environments below one prefix, which may be a pattern."""
-
-    prefix: str
-
-    @property
-    def binaries(self) -> Glob:
-        """The interpreters."""
-        return Glob(f"{self.prefix}/bin/python3*", Part.LINK)
-
-    @property
-    def headers(self) -> Glob:
-        """A header that is installed with every Python that was not packaged by Debian."""
-        return Glob(f"{self.prefix}/include/python3*/patchlevel.h", Part.WHOLE, 1 << 16)
-
-    @property
-    def pyvenv(self) -> Glob:
-        """What makes a folder a virtual environment (PEP 405)."""
-        return Glob(f"{self.prefix}/pyvenv.cfg", Part.WHOLE, 1 << 16)
-
-    @property
-    def conda(self) -> Glob:
-        """Conda's record of its Python."""
-        return Glob(f"{self.prefix}/conda-meta/python-3*.json")
-
-    @property
-    def distributions(self) -> tuple[Glob, ...]:
-        """The heads of all metadata."""
-        return _distributions.questions(self.prefix)
-
-    @property
-    def all(self) -> tuple[Glob, ...]:
-        """Every question."""
-        return (self.binaries, self.headers, self.pyvenv, self.conda, *self.distributions)
-
-
-KNOWN = tuple(map(Asked, PREFIXES))
-
-
 def more(answers: Answers) -> Iterator[Question]:
-    """Ask for the environments in use that lie elsewhere, and again for uncommon metadata."""
-    for asked in _elsewhere(answers):
-        yield from asked.all
-    for asked in KNOWN:
-        yield from _distributions.longer(answers, asked.distributions)
+    """Ask for the environments that lie elsewhere, and for what the first answers leave open."""
+    asked = (*_places.lasting(answers), *_places.passing(answers))
+    for questions in asked:
+        if questions not in KNOWN:
+            yield from questions.all
+    disk = survey(answers, asked)
+    yield from path_files(disk)
+    for directory in disk.added:
+        yield from Site(directory).all
+    yield from _packages.further(disk, deep=isinstance(answers[DEEP], Found))
 
 
 def read(answers: Answers) -> Iterator[Fact]:
     """Read every environment that was found; where none can be, say so."""
-    lasting = _environments(answers, KNOWN)
-    found = _environments(answers, _elsewhere(answers)) | lasting
+    lasting, passing = _places.lasting(answers), _places.passing(answers)
+    disk = survey(answers, (*lasting, *passing))
+    met = {asked.prefix for asked in passing}
     facts = [
-        replace(fact, volatile=prefix not in lasting)
-        for prefix in sorted(found)
-        for fact in _facts(found[prefix], answers)
+        replace(fact, volatile=True) if prefix in met else fact
+        for prefix in sorted(disk.environments)
+        for fact in _facts(disk.environments[prefix], disk)
     ]
+    facts += _packages.facts(disk, met, deep=isinstance(answers[DEEP], Found))
     told = {fact.key for fact in facts}
     yield from facts
-    if found and (closed := _closed(answers)):
+    if disk.environments and (closed := _closed(answers)):
         yield closed
-    nothing = Absent() if found else _nothing(answers)
+    yield from _unmet(answers, disk)
+    nothing = Absent() if disk.environments else _nothing(answers)
     for key in KEYS:
         if key.name not in told:
-            yield Fact(key=key.name, reading=nothing, source=KNOWN[0].binaries.pattern)
+            reading = UNASKED if key.name == _packages.ALTERED and disk.environments else nothing
+            yield Fact(key=key.name, reading=reading, source=KNOWN[0].binaries.pattern)
 
 
-def _elsewhere(answers: Answers) -> tuple[Asked, ...]:
-    """Return the questions about prefixes that a variable or a running interpreter led to."""
-    prefixes = set()
-    for variable in ACTIVE:
-        value = answers[variable]
-        if isinstance(value, Found):
-            prefixes.add(value.value.rstrip("/"))
-    running = answers[RUNNING]
-    for _, leads in running.value if isinstance(running, Found) else ():
-        match = INTERPRETER.fullmatch(leads.value) if isinstance(leads, Found) else None
-        if match:
-            prefixes.add(match["prefix"])
-    return tuple(Asked(prefix) for prefix in sorted(prefixes) if _new(prefix))
+def _unmet(answers: Answers, disk: Disk) -> Iterator[Fact]:
+    """Yield what is known of a path that was named, and where no environment was found."""
+    for path, prefix in named(answers):
+        reading: Reading = Absent()
+        if not prefix:
+            reading = Unreadable("neither an interpreter nor a prefix, as an absolute path")
+        elif isinstance(answer := answers[Asked(prefix).binaries], Unreadable):
+            reading = answer
+        if prefix not in disk.environments:
+            yield Fact(key="python.interpreter", instance=path, reading=reading, source="--python")
 
 
-def _new(prefix: str) -> bool:
-    if not PREFIX.fullmatch(prefix) or "/.." in prefix or "/./" in prefix:
-        return False
-    patterns = (re.escape(known).replace(r"\*", "[^/]+") for known in PREFIXES)
-    return not any(re.fullmatch(pattern, prefix) for pattern in patterns)
-
-
-def _environments(answers: Answers, asked: Iterable[Asked]) -> dict[str, Environment]:
-    found: dict[str, Environment] = {}
-    for questions in asked:
-        for path, leads in matches(answers, questions.binaries):
-            _interpreter(found, path, leads)
-        for distribution in _distributions.installed(answers, questions.distributions):
-            _at(found, distribution.prefix).distributions.append(distribution)
-        for prefix, site, reason in _distributions.closed(answers, questions.distributions):
-            _at(found, prefix).closed.append(("python.site", site, reason))
-    for questions in asked:
-        for prefix, reading, source in _versions(answers, questions):
-            if prefix in found:
-                found[prefix].versions.append((reading, source))
-    return found
-
-
-def _at(found: dict[str, Environment], prefix: str) -> Environment:
-    return found.setdefault(prefix, Environment(prefix))
-
-
-def _interpreter(found: dict[str, Environment], path: str, leads: Answer[str]) -> None:
-    match = INTERPRETER.fullmatch(path)
-    if match and isinstance(leads, Found):
-        _at(found, match["prefix"]).interpreters[path] = leads.value
-    elif isinstance(leads, Unreadable) and "/bin/python3" not in path:
-        # A directory on the way: whatever is behind it may well be an environment.
-        _at(found, path.removesuffix("/bin")).closed.append(("python.version", path, leads))
-
-
-def _versions(answers: Answers, asked: Asked) -> Iterator[tuple[str, Reading, str]]:
-    for path, content in matches(answers, asked.headers):
-        yield path.rpartition("/include/")[0], _written(content, PATCH_LEVEL), path
-    for path, content in matches(answers, asked.pyvenv):
-        yield path.rpartition("/")[0], _written(content, PYVENV), path
-    for path, _ in matches(answers, asked.conda):
-        match = CONDA.search(path)
-        if match:
-            yield path[: match.start()], Observed(match[1]), path
-
-
-def _written(content: Answer[str], form: re.Pattern[str]) -> Reading:
-    if not isinstance(content, Found):
-        return content
-    match = form.search(content.value)
-    return Observed(match[1]) if match else Unreadable("no version of Python in it")
-
-
-def _facts(environment: Environment, answers: Answers) -> Iterator[Fact]:
+def _facts(environment: Environment, disk: Disk) -> Iterator[Fact]:
     env = environment.prefix
-    distributions = environment.visible()
-    if environment.interpreters or distributions:
+    sites = disk.sites(environment)
+    if environment.interpreters or sites:
         path = environment.interpreter
         reading: Reading = Observed(path) if path else Absent()
         source = f"{env}/bin/python3*"
@@ -210,18 +119,12 @@ def _facts(environment: Environment, answers: Answers) -> Iterator[Fact]:
         series = environment.series
         reading = Observed(series) if series else Unreadable("no interpreter or folder names it")
         yield Fact(key="python.series", instance=env, reading=reading, source=path or source)
-        for reading, source in _whole_versions(environment, answers):
+        for reading, source in _whole_versions(environment, disk.answers):
             yield Fact(key="python.version", instance=env, reading=reading, source=source)
-        sites = tuple(sorted({distribution.site for distribution in distributions}))
         reading = Observed(sites) if sites else Absent()
         yield Fact(key="python.site", instance=env, reading=reading, source=f"{env}/lib/python3*")
     for key, source, reason in environment.closed:
         yield Fact(key=key, instance=env, reading=reason, source=source)
-    for found in distributions:
-        instance = f"{env}/{found.name}"
-        yield Fact(
-            key="python.package", instance=instance, reading=found.version, source=found.path
-        )
 
 
 def _whole_versions(environment: Environment, answers: Answers) -> Iterator[tuple[Reading, str]]:
@@ -249,7 +152,7 @@ def _debian(answers: Answers, series: str) -> Reading:
     start = f"\n{answer.value}".find(f"\nPackage: python{series}-minimal\n")
     end = answer.value.find("\n\n", start)
     stanza = answer.value[start : end if end > 0 else None] if start >= 0 else ""
-    match = DEBIAN.search(stanza)
+    match = DEBIAN.search(f"{stanza}\n" if end > 0 else stanza)
     return Observed(match[1].replace("~", "")) if match else Absent()
 
 
@@ -274,7 +177,14 @@ def _nothing(answers: Answers) -> Reading:
 
 PROBE = Probe(
     keys=KEYS,
-    questions=(*ACTIVE, RUNNING, DPKG, *(glob for asked in KNOWN for glob in asked.all)),
+    questions=(
+        *_places.QUESTIONS,
+        DPKG,
+        DEEP,
+        PYTHONPATH,
+        _importing.NO_USER,
+        *(glob for asked in KNOWN for glob in asked.all),
+    ),
     read=read,
     more=more,
 )

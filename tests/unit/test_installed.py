@@ -83,6 +83,10 @@ def test_the_digest_of_a_record_is_that_of_its_bytes() -> None:
         # A slash in a password: what is the host and what is the secret cannot be told.
         ({"url": "https://u:p/s@h/x", "dir_info": {}}, {"url": "***", "dir_info": {}}),
         ({"url": "https://h:p\\@x/y", "dir_info": {}}, {"url": "https://x/y", "dir_info": {}}),
+        (
+            {"files": ["lib/a-1.dist-info/METADATA", 7, "bin/a"], "url": "https://h/t/tk-1/x"},
+            {"files": ["lib/a-1.dist-info/METADATA"]},
+        ),
         ({"url": "https://h", "dir_info": {}}, {"url": "https://h", "dir_info": {}}),
     ],
 )

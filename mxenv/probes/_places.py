@@ -1,0 +1,182 @@
+"""Where Python environments are looked for, and what is asked about each place."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+from mxenv.probes import _distributions
+from mxenv.probes._distributions import matches
+from mxenv.probes._environment import INTERPRETER
+from mxenv.question import Env, Found, Glob, Option, Part
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mxenv.probes._distributions import Site
+    from mxenv.question import Answers, Question
+
+PREFIXES = (
+    "/usr",
+    "/usr/local",
+    "/opt/conda",
+    "/opt/conda/envs/*",
+    "/opt/miniconda3",
+    "/opt/miniconda3/envs/*",
+    "/opt/venv",
+    "/opt/mxenv",
+    "/venv",
+    "/root/.local",
+    "/root/.pyenv/versions/*",
+    "/root/miniconda3",
+    "/root/miniconda3/envs/*",
+)
+"""Where images and nodes keep environments; all is asked at once."""
+FURTHER = (
+    "/opt/*",
+    "/opt/*/*",
+    "/opt/*/envs/*",
+    "/opt/*/versions/*",
+    "/srv/*",
+    "/srv/*/*",
+    "/srv/*/.venv",
+    "/srv/*/*/.venv",
+    *(
+        f"{home}/{place}"
+        for home in ("/root", "/home/*")
+        for place in (
+            "*",
+            "*/venv",
+            "*/.venv",
+            "*/envs/*",
+            ".venv",
+            ".conda/envs/*",
+            ".virtualenvs/*",
+            ".pyenv/versions/*",
+            ".local/share/uv/python/*",
+        )
+    ),
+)
+"""Where people keep them; only those that have a Python are asked about."""
+PYTHONS = tuple(Glob(f"{place}/bin/python3") for place in FURTHER)
+ACTIVE = (Env("VIRTUAL_ENV"), Env("CONDA_PREFIX"))
+RUNNING = Glob("/proc/[0-9]*/exe", Part.LINK)
+PROGRAMS = Glob("/proc/[0-9]*/cmdline", Part.PROGRAM, 4096)
+"""What a virtual environment is run by is a link, and ``exe`` shows where that leads."""
+HOME = Env("HOME")
+BASE = Env("PYTHONUSERBASE")
+NAMED = Option("python")
+QUESTIONS: tuple[Question, ...] = (*ACTIVE, HOME, BASE, NAMED, RUNNING, PROGRAMS, *PYTHONS)
+
+PREFIX = re.compile(r"(?:/[^/\s*?\[\]]+){1,20}")
+PROGRAM = re.compile(r"(?P<prefix>/.+?)/bin/python3?(?:\.\d+)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The questions about the environments below one prefix, which may be a pattern."""
+
+    prefix: str
+
+    @property
+    def binaries(self) -> Glob:
+        """The interpreters."""
+        return Glob(f"{self.prefix}/bin/python3*", Part.LINK)
+
+    @property
+    def headers(self) -> Glob:
+        """A header that is installed with every Python that was not packaged by Debian."""
+        return Glob(f"{self.prefix}/include/python3*/patchlevel.h", Part.WHOLE, 1 << 16)
+
+    @property
+    def pyvenv(self) -> Glob:
+        """What makes a folder a virtual environment (PEP 405)."""
+        return Glob(f"{self.prefix}/pyvenv.cfg", Part.WHOLE, 1 << 16)
+
+    @property
+    def conda(self) -> Glob:
+        """Conda's record of its Python."""
+        return Glob(f"{self.prefix}/conda-meta/python-3*.json")
+
+    @property
+    def sites(self) -> tuple[Site, ...]:
+        """Where distributions lie below it."""
+        return _distributions.sites(self.prefix)
+
+    @property
+    def all(self) -> tuple[Glob, ...]:
+        """Every question."""
+        own = (self.binaries, self.headers, self.pyvenv, self.conda)
+        return (*own, *(glob for site in self.sites for glob in site.all))
+
+
+KNOWN = tuple(map(Asked, PREFIXES))
+
+
+def lasting(answers: Answers) -> tuple[Asked, ...]:
+    """Return the questions about all that lies on the disk, or was named."""
+    found = {
+        path.removesuffix("/bin/python3") for glob in PYTHONS for path in _paths(answers, glob)
+    }
+    found.update(prefix for _, prefix in named(answers) if prefix)
+    return (*KNOWN, *_asked(found))
+
+
+def passing(answers: Answers) -> tuple[Asked, ...]:
+    """Return the questions about what a variable or a running process led to."""
+    prefixes = {user_base(answers)}
+    for variable in ACTIVE:
+        value = answers[variable]
+        if isinstance(value, Found):
+            prefixes.add(value.value.rstrip("/"))
+    for _, leads in matches(answers, RUNNING):
+        match = INTERPRETER.fullmatch(leads.value) if isinstance(leads, Found) else None
+        if match:
+            prefixes.add(match["prefix"])
+    for _, program in matches(answers, PROGRAMS):
+        match = PROGRAM.fullmatch(program.value) if isinstance(program, Found) else None
+        if match:
+            prefixes.add(match["prefix"])
+    known = {asked.prefix for asked in lasting(answers)}
+    return tuple(asked for asked in _asked(prefixes) if asked.prefix not in known)
+
+
+def user_base(answers: Answers) -> str:
+    """Return where the user who asks keeps distributions of their own (PEP 370)."""
+    base, home = answers[BASE], answers[HOME]
+    if isinstance(base, Found) and base.value:
+        return base.value.rstrip("/")
+    return f"{home.value.rstrip('/') if isinstance(home, Found) else '/root'}/.local"
+
+
+def named(answers: Answers) -> Iterator[tuple[str, str]]:
+    """Yield each path that whoever asks has named, and its prefix: empty if it can be none."""
+    option = answers[NAMED]
+    for line in option.value.splitlines() if isinstance(option, Found) else ():
+        path = line.strip()
+        if path:
+            match = PROGRAM.fullmatch(path)
+            prefix = match["prefix"] if match else path.rstrip("/")
+            yield path, prefix if sound(prefix) else ""
+
+
+def sound(path: str) -> bool:
+    """Return whether ``path`` can be asked for as it stands."""
+    return bool(PREFIX.fullmatch(path)) and not re.search(r"/\.\.?(?:/|$)", path)
+
+
+def _paths(answers: Answers, glob: Glob) -> Iterator[str]:
+    for path, part in matches(answers, glob):
+        if isinstance(part, Found) and path.endswith("/bin/python3"):
+            yield path
+
+
+def _asked(prefixes: set[str]) -> Iterator[Asked]:
+    return (Asked(p) for p in sorted(prefixes) if sound(p) and not _known().fullmatch(p))
+
+
+@cache
+def _known() -> re.Pattern[str]:
+    return re.compile("|".join(re.escape(p).replace(r"\*", "[^/]+") for p in PREFIXES))
