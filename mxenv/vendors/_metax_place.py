@@ -1,127 +1,27 @@
-"""Where the question was asked: in a container or not, and which MetaX cards its PCI bus has."""
+"""Where the question was asked, as far as MetaX's cards and driver are concerned."""
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from mxenv.facts import Absent, Unreadable
-from mxenv.question import Answers, Env, File, Found, Glob, Part, Stat
+from mxenv.question import Glob, Question, Stat
+from mxenv.vendors import _place
+from mxenv.vendors._place import Place
+
+if TYPE_CHECKING:
+    from mxenv.question import Answers
+
+__all__ = ["DRM", "MODULE", "PCI_VENDOR", "QUESTIONS", "SYSFS", "Place", "place"]
 
 PCI_VENDOR = "9999"
-
-VENDORS = Glob("/sys/bus/pci/devices/*/vendor", part=Part.WHOLE, limit=64)
-DEVICES = Glob("/sys/bus/pci/devices/*/device", part=Part.WHOLE, limit=64)
-CLASSES = Glob("/sys/bus/pci/devices/*/class", part=Part.WHOLE, limit=64)
 DRM = Glob("/sys/bus/pci/devices/*/drm/*")
-SYSFS = Stat("/sys/bus")
 MODULE = Stat("/sys/module/metax")
-DOCKER = Stat("/.dockerenv")
-PODMAN = Stat("/run/.containerenv")
-KUBERNETES = Env("KUBERNETES_SERVICE_HOST")
-MOUNTS = File("/proc/self/mountinfo")
+SYSFS = _place.VENDORS.pattern
+"""The source of all that the PCI bus tells."""
 
-QUESTIONS = (VENDORS, DEVICES, CLASSES, DRM, SYSFS, MODULE, DOCKER, PODMAN, KUBERNETES, MOUNTS)
-
-_ID = re.compile(r"(?:0x)?([0-9a-f]{4})", re.ASCII)
-_LAYERS = re.compile(r"^\d+ \d+ \S+ \S+ / .* - (?:fuse\.?fuse-|fuse\.)?overlay", re.MULTILINE)
-"""The mount at ``/`` of nearly every container: layers upon layers."""
-_DISPLAY = "0x03"
-"""PCI class of display controllers; a vendor's bridges and sound devices are no cards."""
-
-Pci = dict[str, str]
-"""The PCI device id of each card, by its address."""
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """What has to be known of the place before a device can be spoken of."""
-
-    container: bool | None
-    """`None` if that could not be told."""
-    pci: Pci | Unreadable
-    """The MetaX cards on the bus; a container sees those of its host here, mapped or not."""
-    module: bool | None
-    """Whether the kernel has the driver's module; `None` if that could not be told."""
-
-    @property
-    def driver(self) -> bool | None:
-        """Whether anything but ``mx-smi`` shows a card or a driver; `None` if that is unknown."""
-        if self.module or (isinstance(self.pci, dict) and self.pci):
-            return True
-        return None if self.module is None or isinstance(self.pci, Unreadable) else False
+QUESTIONS: tuple[Question, ...] = (*_place.QUESTIONS, DRM, MODULE)
 
 
 def place(answers: Answers) -> Place:
     """Return what ``answers`` say of the place."""
-    return Place(_container(answers), _pci(answers), _there(answers, MODULE))
-
-
-def _container(answers: Answers) -> bool | None:
-    signs = [_there(answers, question) for question in (DOCKER, PODMAN, KUBERNETES)]
-    match answers[MOUNTS]:
-        case Found(text) if _LAYERS.search(text):
-            return True
-        case Found():
-            # A file system of its own below ``/``: then only a sign says otherwise.
-            return any(signs)
-        case _:
-            return True if any(signs) else None if None in signs else False
-
-
-def _there(answers: Answers, question: Stat | Env) -> bool | None:
-    match answers.given.get(question, Unreadable("not asked")):
-        case Found():
-            return True
-        case Absent():
-            return False
-        case _:
-            return None
-
-
-def _pci(answers: Answers) -> Pci | Unreadable:
-    vendors = _contents(answers, VENDORS)
-    devices = _contents(answers, DEVICES)
-    classes = _contents(answers, CLASSES)
-    if isinstance(vendors, Unreadable):
-        return vendors
-    if not vendors and not _there(answers, SYSFS):
-        return Unreadable("sysfs is not to be seen")
-    cards: Pci = {}
-    for bdf, vendor in vendors.items():
-        if isinstance(vendor, Unreadable):
-            return vendor
-        if pci_id(vendor) == PCI_VENDOR:
-            kind = None if isinstance(classes, Unreadable) else classes.get(bdf)
-            if isinstance(kind, str) and not kind.startswith(_DISPLAY):
-                continue
-            device = devices if isinstance(devices, Unreadable) else devices.get(bdf, "")
-            cards[bdf] = pci_id(device) if isinstance(device, str) else ""
-    return cards
-
-
-def _contents(answers: Answers, glob: Glob) -> dict[str, str | Unreadable] | Unreadable:
-    """Return the content of each match by the device's address (the folder's name)."""
-    match answers[glob]:
-        case Found(matches):
-            return {path.split("/")[-2].lower(): _content(answer) for path, answer in matches}
-        case Absent():
-            return {}
-        case Unreadable() as unreadable:
-            return unreadable
-
-
-def _content(answer: Found[str] | Absent | Unreadable) -> str | Unreadable:
-    match answer:
-        case Found(text):
-            return text.strip()
-        case Absent():
-            return Unreadable("it went away while it was read")
-        case Unreadable():
-            return answer
-
-
-def pci_id(text: str) -> str:
-    """Return four hexadecimal digits, or nothing if ``text`` holds no id."""
-    found = _ID.fullmatch(text.strip().lower())
-    return found[1] if found else ""
+    return _place.place(answers, PCI_VENDOR, MODULE)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from mxenv.facts import Observed, Reading, Unreadable
-from mxenv.redaction import clean
+from mxenv.vendors._words import excerpt, plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -26,13 +26,12 @@ BDF = r"(?:[0-9A-Fa-f]{4,8}:)?[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7]"
 CHIP = r"\S+(?: VF)?"
 """How a chip is named in a list; virtual functions have a space in their name."""
 
-_BANNER = re.compile(r"^mx-smi\s+version:\s*(\S+)\s*\n", re.MULTILINE)
-_ATTACHED = re.compile(r"^Attached GPUs\s*:\s*(\d{1,4})\s*$", re.MULTILINE)
+_BANNER = re.compile(r"^(?:mx|ht)-smi\s+version:\s*(\S+)\s*\n", re.MULTILINE)
+_ATTACHED = re.compile(r"^Attached GPUs\s*:\s*(\d{1,4})[ \t]*\n", re.MULTILINE)
 _VERSION = re.compile(r"\d+(?:\.\d+)+(?:[.\-_+][0-9A-Za-z]+)*", re.ASCII)
 _MODEL = re.compile(r"[A-Z]{1,2}\d{3}[A-Z]{0,2}(?:-[A-Z]+)?(?: VF)?", re.ASCII)
 _NOT_TOLD = frozenset({"", "unknown", "n/a", "na", "none", "null", "-", "not available"})
 _LONGEST = 64
-_EXCERPT = 160
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,12 +39,18 @@ class Device:
     """One card, as far as one output speaks of it."""
 
     bdf: str
+    index: int | None = None
+    """The number by which other outputs call it."""
     model: Reading | None = None
     memory_mib: Reading | None = None
     state: str | None = None
     """`AVAILABLE`, or the reason why the card is not; `None` if the output does not say."""
     bios: Reading | None = None
     slicing: Reading | None = None
+    persistence: Reading | None = None
+    ecc: Reading | None = None
+    power_cap_w: Reading | None = None
+    sriov: Reading | None = None
     firmware: tuple[tuple[str, Reading], ...] = ()
     slices: tuple[tuple[str, Reading], ...] = ()
     """The quotas of each slice, by its number."""
@@ -60,8 +65,18 @@ class Output:
     maca: Reading | None = None
     attached: int | None = None
     devices: tuple[Device, ...] = ()
+    lists_slices: bool = False
+    """True if there are no slices but those that it lists."""
     complaints: tuple[str, ...] = field(default=())
     """Why this is not all of it: rows that were cut, or not understood."""
+
+    @property
+    def all_there(self) -> bool:
+        """Tell whether as many cards are listed as the output says.
+
+        If one was lost, its lines may stand among those of its neighbour.
+        """
+        return self.attached == len(self.devices)
 
     @property
     def count(self) -> Reading:
@@ -88,9 +103,12 @@ class NoDevice:
 
 
 Heard = Output | NoTool | NoDevice | Unreadable
+T = TypeVar("T")
 
 
-def hear(answer: Completed | Unreadable, parse: Callable[[str], Output | Unreadable]) -> Heard:
+def hear(
+    answer: Completed | Unreadable, parse: Callable[[str], T | Unreadable]
+) -> T | NoTool | NoDevice | Unreadable:
     """Return what a command said; one that failed for any other reason never means "no card"."""
     if isinstance(answer, Unreadable):
         return answer
@@ -99,24 +117,17 @@ def hear(answer: Completed | Unreadable, parse: Callable[[str], Output | Unreada
     if answer.timed_out:
         return Unreadable("it did not end within its time limit", passing=True)
     if NO_DEVICE in answer.stdout or NO_DEVICE in answer.stderr:
-        return NoDevice(banner(answer.stdout) or Unreadable("it found no card, told no version"))
+        told = banner(plain(answer.stdout))
+        return NoDevice(told or Unreadable("it found no card, told no version"))
     if answer.returncode:
         said = f"{_BANNER.sub('', answer.stdout)}\n{answer.stderr}"
         return Unreadable(f"it exited with {answer.returncode}: {excerpt(said)}")
-    return parse(answer.stdout.replace("\r\n", "\n"))
+    return parse(plain(answer.stdout))
 
 
 def not_understood(text: str) -> Unreadable:
     """Return the reading of an output that no parser knows, with its beginning."""
     return Unreadable(f"its output is not understood: {excerpt(text)}")
-
-
-def excerpt(text: str) -> str:
-    """Return the beginning of ``text`` on one line, fit to be shown."""
-    line = " ".join("".join(c if c.isprintable() else " " for c in clean(text)).split())
-    if not line:
-        return "(nothing)"
-    return line if len(line) <= _EXCERPT else line[: _EXCERPT - 1] + "…"
 
 
 def banner(text: str) -> Reading | None:
@@ -136,7 +147,7 @@ def version(text: str) -> Observed | Unreadable:
 
     Builds of a day are told as ``20251011.746, debug, x64``; the version ends at the comma.
     """
-    text = text.split(",", 1)[0].strip()
+    text = text.split(", ", 1)[0].strip()
     if text.lower() in _NOT_TOLD:
         return Unreadable(f"it says {text!r}" if text else "it says nothing there")
     if len(text) > _LONGEST or not _VERSION.fullmatch(text):
@@ -146,20 +157,10 @@ def version(text: str) -> Observed | Unreadable:
 
 def model(text: str) -> Observed | Unreadable:
     """Return the model in ``text`` by its short name: ``MXC500`` and ``MetaX C500`` are one."""
-    name = text.strip().removeprefix("MetaX ").removeprefix("MX").strip()
+    name = text.strip().removeprefix("MetaX ").removeprefix("Mars ").removeprefix("MX").strip()
     if not _MODEL.fullmatch(name):
         return Unreadable(f"not a model: {excerpt(text)}")
     return Observed(name)
-
-
-def address(text: str) -> str | None:
-    """Return a PCI address in its full, lower-case form, or `None` if ``text`` is none."""
-    text = text.strip().lower()
-    if not re.fullmatch(BDF, text):
-        return None
-    domain, _, rest = text.rpartition(":")[0].rpartition(":")
-    short = (domain or "0000").lstrip("0").rjust(4, "0")
-    return f"{short}:{rest}:{text.rpartition(':')[2]}"
 
 
 def agreed(readings: Iterable[Reading]) -> Reading | None:
@@ -169,6 +170,14 @@ def agreed(readings: Iterable[Reading]) -> Reading | None:
         seen = sorted(str(r.value) for r in values if isinstance(r, Observed))
         return Unreadable(f"it differs from card to card: {', '.join(seen)}")
     return values[0] if values else None
+
+
+def switch(text: str, on: str, off: str) -> Observed | Unreadable:
+    """Return ``on`` or ``off``, in whatever words an output says so."""
+    word = text.strip().lower()
+    if word in {on, off}:
+        return Observed("on" if word == on else "off")
+    return Unreadable(f"neither {on!r} nor {off!r}: {excerpt(text)}")
 
 
 def quota(compute: float, vram_mib: float) -> Observed:

@@ -10,12 +10,12 @@ from mxenv.vendors._mxsmi import (
     AVAILABLE,
     Device,
     Output,
-    address,
     banner,
     not_understood,
     quota,
     version,
 )
+from mxenv.vendors._words import address
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -30,6 +30,7 @@ def parse(text: str) -> Output | Unreadable:
         return not_understood(text)
     devices: dict[str, Device] = {}
     complaints: list[str] = []
+    counted = True
     for name, member in document.items():
         bdf = address(name)
         if bdf is None:
@@ -37,15 +38,17 @@ def parse(text: str) -> Output | Unreadable:
         if not isinstance(member, dict) or bdf in devices:
             complaints.append(f"the member {name} is not a card")
             continue
+        counted = counted and "sgpu_count" in member
         slices = tuple(_slices(member, complaints))
         devices[bdf] = _device(bdf, member, slices)
     count = document.get("attached_gpus")
     return Output(
         smi=_version(document, "smi_version") or banner(text),
         kmd=_version(document, "driver_version"),
-        maca=_version(document, "maca_version"),
+        maca=_version(document, "maca_version") or _version(document, "hpcc_version"),
         attached=count if type(count) is int and count >= 0 else None,
         devices=tuple(devices.values()),
+        lists_slices=counted,
         complaints=tuple(complaints),
     )
 
@@ -55,17 +58,33 @@ def _document(text: str) -> JsonObject | None:
     if start < 0:
         return None
     try:
-        document = json.loads(text[start:])
+        document = json.loads(text[start:], object_pairs_hook=_once)
     except (ValueError, RecursionError):
         return None
     known = isinstance(document, dict) and {"smi_version", "driver_version"} & document.keys()
     return document if known else None
 
 
+def _once(members: list[tuple[str, object]]) -> JsonObject:
+    """Return the members of an object; one that is there twice has lost the line between two."""
+    found = dict(members)
+    if len(found) < len(members):
+        msg = "a member is there twice"
+        raise ValueError(msg)
+    return found
+
+
 def _device(bdf: str, member: JsonObject, slices: tuple[tuple[str, Reading], ...]) -> Device:
     reason = member.get("unavailable_reason")
     state = (reason.strip() or AVAILABLE) if isinstance(reason, str) else None
-    return Device(bdf=bdf, state=state, bios=_version(member, "vbios_version"), slices=slices)
+    index = member.get("device_id")
+    return Device(
+        bdf=bdf,
+        index=index if type(index) is int else None,
+        state=state,
+        bios=_version(member, "vbios_version"),
+        slices=slices,
+    )
 
 
 def _version(members: Mapping[str, object], name: str) -> Reading | None:

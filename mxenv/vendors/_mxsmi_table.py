@@ -15,27 +15,30 @@ from mxenv.vendors._mxsmi import (
     AVAILABLE,
     Device,
     Output,
-    address,
     attached,
     banner,
-    excerpt,
     model,
     not_understood,
     quota,
+    switch,
     version,
 )
+from mxenv.vendors._words import address, excerpt
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 _RULE = re.compile(r"[+|][-=+]+[+|]")
 _GAP = re.compile(r"\s{2,}")
-_SMI = re.compile(r"MX-SMI\s+(\S+)")
+_SMI = re.compile(r"(?:MX|HT)-SMI\s+(\S+)")
 _KMD = re.compile(r"Kernel Mode Driver Version:\s*(.*)")
-_MACA = re.compile(r"MACA Version:\s*(.*?)\s*(?:BIOS Version:|$)", re.MULTILINE)
+_MACA = re.compile(r"(?:MACA|HPCC) Version:\s*(.*?)\s*(?:BIOS Version:|$)", re.MULTILINE)
 _BIOS = re.compile(r"BIOS Version:\s*(.*)")
 _MEMORY = re.compile(r"\d+\s*/\s*(\d{1,9})\s*MiB", re.ASCII)
+_CAP = re.compile(r"(?:\d+W|NA|N/A)\s*/\s*(\d{1,4})W", re.ASCII)
 _PERCENT = re.compile(r"(\d{1,3})\s*%", re.ASCII)
+_STATE = re.compile(r"Not Available\s*\((.+)\)")
+_INDEX = re.compile(r"\d{1,3}", re.ASCII)
 _SLICING = {"native": "off", "disabled": "off", "*sgpu": "on", "enabled": "on"}
 """Two spellings of the same mode, before and since release 2.2.9."""
 
@@ -54,7 +57,7 @@ class _Box:
 def parse(text: str) -> Output | Unreadable:
     """Return what the table says; a table that was cut says so."""
     boxes = [_box(lines) for lines in _drawn(text)]
-    main = next((box for box in boxes if any("MX-SMI" in line for line in box.head)), None)
+    main = next((box for box in boxes if any(map(_SMI.search, box.head))), None)
     if main is None:
         return not_understood(text)
     head = "\n".join(main.head)
@@ -78,6 +81,7 @@ def parse(text: str) -> Output | Unreadable:
         maca=_first(_MACA, head),
         attached=attached(text),
         devices=_with_bios(tuple(devices.values()), attached(text), _first(_BIOS, head)),
+        lists_slices=all(card.slicing != Observed("on") for card in devices.values()),
         complaints=tuple(complaints),
     )
 
@@ -98,17 +102,29 @@ def _first(pattern: re.Pattern[str], text: str) -> Reading | None:
 
 def _device(bdf: str, row: Row) -> Device:
     memory = _MEMORY.fullmatch(row.get("memory-usage", ""))
+    power = row.get("pwr:usage/cap")
+    cap = _CAP.fullmatch(power) if power else None
+    persistence = row.get("persist-m", row.get("persistence-m"))
     slicing = _SLICING.get(row.get("sgpu-m", "").lower())
-    state = row.get("gpu-state")
-    if state is not None and state.lower() == AVAILABLE:
-        state = AVAILABLE
+    index = row.get("gpu", "")
     return Device(
         bdf=bdf,
+        index=int(index) if _INDEX.fullmatch(index) else None,
         model=model(row.get("name", "")),
         memory_mib=Observed(int(memory[1])) if memory else Unreadable("no memory size in its row"),
-        state=state,
+        state=_state(row.get("gpu-state", "")),
         slicing=Observed(slicing) if slicing else None,
+        persistence=None if persistence is None else switch(persistence, "on", "off"),
+        power_cap_w=Observed(int(cap[1])) if cap else None,
     )
+
+
+def _state(cell: str) -> str | None:
+    if cell.lower() == AVAILABLE:
+        return AVAILABLE
+    # Without a reason it is left to the forms that give one, or two of them would disagree.
+    found = _STATE.fullmatch(cell)
+    return found[1] if found else None
 
 
 def _slices(

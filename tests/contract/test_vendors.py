@@ -8,17 +8,52 @@ import pytest
 from mxenv import _plugins
 from mxenv.facts import Absent, Unreadable
 from mxenv.probe import read_all
-from mxenv.question import NOT_FOUND, TIMED_OUT, Answers, Command, Completed, Given
+from mxenv.question import (
+    NOT_FOUND,
+    TIMED_OUT,
+    Answers,
+    Command,
+    Completed,
+    Found,
+    Given,
+    Glob,
+    Link,
+    Matches,
+    Question,
+    Stat,
+    Status,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from mxenv.vendors import Vendor
 
-READ_ONLY = {
-    "mx-smi": {(), ("-j",), ("--show-version",), ("-L",)},
+MX_SMI: set[tuple[str, ...]] = {
+    (),
+    ("-j",),
+    ("-L",),
+    ("--show-version",),
+    ("--show-ecc-state",),
+    ("--show-board-power",),
+    ("--show-vbios",),
+    ("topo", "-m"),
+    ("topo", "-n"),
+}
+READ_ONLY: dict[str, set[tuple[str, ...]]] = {
+    "mx-smi": MX_SMI,
+    "ht-smi": MX_SMI,
     "mxcc": {("--version",)},
+    "htcc": {("--version",)},
     "mcclras": {("--version",)},
+    "mcTracer": {("--help",)},
+    "mcProfiler": {("version",)},
+    "mx-diagease": {("--version",)},
+    "mx-report": {("--version",)},
+    "mxvs": {("--version",)},
     "rpm": {
         ("-q", "--qf", "%{VERSION}\\n", "metax-driver"),
+        ("-qa", "--qf", "%{NAME} %{VERSION}\\n", "metax*", "maca*", "mx*", "mc*"),
         (
             "-q",
             "--qf",
@@ -36,12 +71,13 @@ READ_ONLY = {
     "nvidia-smi": {(), ("-q", "-x"), ("topo", "-m"), ("--version",)},
     "/usr/local/cuda/bin/nvcc": {("--version",)},
     "/usr/bin/nvcc": {("--version",)},
-    "modinfo": {("-F", "version", "nvidia")},
+    "modinfo": {("metax",), ("-F", "version", "nvidia")},
 }
 """Every tool that may be run, with every list of options; what is not here is a change to review.
 
 The same tools can flash a BIOS, reset a card and end processes.
 """
+BDF = "0000:37:00.0"
 DANGER = re.compile(
     r"--(?:flr|vfflr|force-vbios-flash|set-.*|kill-all-process|dump-vbios)|-[uUio]|--.*flash.*"
     # nvidia-smi's options that change a card, and its commands that do.
@@ -50,10 +86,6 @@ DANGER = re.compile(
     r"|--(?:multi-instance-gpu|gom|gpu-target-temp|filename|.*-clocks|auto-boost.*)(?:=.*)?"
     r"|drain|mig|compute-policy|boost-slider|power-hint|conf-compute|vgpu|gpm|clocks"
 )
-
-
-FAILING = Answers({Command(("nvidia-smi", "-q", "-x"), seconds=20.0): Completed(9)})
-"""What leads to further questions: ``nvidia-smi`` that is there, and fails."""
 
 
 def vendors() -> list[Vendor]:
@@ -92,11 +124,43 @@ def test_no_option_changes_a_node(vendor: Vendor) -> None:
         assert not [option for option in options if DANGER.fullmatch(option)]
 
 
-def test_every_command_of_its_probe_is_on_its_list(vendor: Vendor) -> None:
-    asked = {q.argv for q in vendor.probe.questions if isinstance(q, Command)}
-    later = {q.argv for q in vendor.probe.more(FAILING) if isinstance(q, Command)}
-    assert asked | later == set(vendor.read_only)
-    assert all(0 < q.seconds <= 60 for q in vendor.probe.questions if isinstance(q, Command))
+def ever_asked(vendor: Vendor, given: Callable[[Question], Given]) -> set[Command]:
+    """Return every command that is asked, in all rounds, where ``given`` is what is answered."""
+    answers = Answers()
+    questions = list(vendor.probe.questions)
+    while questions:
+        answers |= Answers({question: given(question) for question in questions})
+        questions = [q for q in vendor.probe.more(answers) if q not in answers.given]
+    return {question for question in answers if isinstance(question, Command)}
+
+
+def test_nothing_that_is_not_on_its_list_is_ever_asked_and_the_list_has_no_more(
+    vendor: Vendor,
+) -> None:
+    asked: set[Command] = set()
+    tools = {tool for tool, *_ in vendor.read_only}
+    for only in (*({tool} for tool in tools), tools, set()):
+        for returncode in (0, 9):
+
+            def given(
+                question: Question, only: set[str] = only, returncode: int = returncode
+            ) -> Given:
+                match question:
+                    case Command(argv):
+                        return Completed(returncode if argv[0] in only else NOT_FOUND, "?", "?")
+                    case Stat():
+                        return Found(Status("directory"))
+                    case Link():
+                        return Found("/sys/module/metax")
+                    case Glob(pattern):
+                        matches: Matches = ((pattern.replace("*", BDF), Found("?\n")),)
+                        return Found(matches)
+                    case _:
+                        return Found("0x9999\n" if "vendor" in str(question) else "/opt/other\n")
+
+            asked |= ever_asked(vendor, given)
+    assert {command.argv for command in asked} == set(vendor.read_only)
+    assert all(0 < command.seconds <= 60 for command in asked)
 
 
 def test_every_fact_is_declared_and_every_declared_key_is_told(vendor: Vendor) -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,12 +12,20 @@ from hypothesis import strategies as st
 from mxenv.facts import Fact, Observed, Unreadable
 from mxenv.probe import read_all
 from mxenv.question import Answers, Command, Completed, Found, Glob
+from mxenv.vendors import _metax_brand, _mxsmi_forms
 from mxenv.vendors._mxsmi import Output
-from mxenv.vendors.metax import JSON, LIST, PARSERS, TABLE, VENDOR, VERSIONS
+from mxenv.vendors.metax import VENDOR
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+TABLE, JSON, VERSIONS, LIST = (
+    _mxsmi_forms.command(_metax_brand.METAX, form) for form in _mxsmi_forms.MAIN
+)
+PARSERS: dict[Command, Callable[[str], Output | Unreadable]] = {
+    _mxsmi_forms.command(_metax_brand.METAX, form): partial(_mxsmi_forms.parse, form)
+    for form in _mxsmi_forms.MAIN
+}
 CARDS = ("0000:0e:00.0", "0000:0f:00.0", "0000:37:00.0")
 ROWS = """\
 | {n}     MetaX C500 | {n}           Off | {bdf}        | 0%          Disabled |

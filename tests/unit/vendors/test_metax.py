@@ -6,11 +6,20 @@ import pytest
 
 from mxenv.facts import Absent, Fact, Observed, Reading, Unreadable
 from mxenv.question import Answers, Completed, Found, Given, Question, Status
-from mxenv.vendors import _metax_driver as driver
-from mxenv.vendors import _metax_place as place
+from mxenv.vendors import _metax_brand as brand
+from mxenv.vendors import _metax_module as module
+from mxenv.vendors import _metax_nodes as nodes
+from mxenv.vendors import _metax_packages as packages
 from mxenv.vendors import _metax_sdk as sdk
-from mxenv.vendors.metax import JSON, LIST, QUESTIONS, TABLE, VENDOR, VERSIONS
+from mxenv.vendors import _mxsmi_forms as forms
+from mxenv.vendors import _place as place
+from mxenv.vendors._metax_place import DRM, MODULE
+from mxenv.vendors.metax import QUESTIONS, VENDOR
 
+TABLE, JSON, VERSIONS, LIST = (forms.command(brand.METAX, form) for form in forms.MAIN)
+COMPILER = sdk.compiler(brand.METAX)
+HEADER = sdk.header(brand.METAX)
+VERSION = sdk.version_file(brand.METAX.sdk)
 DIRECTORY = Found(Status("directory"))
 MISSING = Completed(127)
 TABLE_TEXT = """\
@@ -65,7 +74,7 @@ def pci(*cards: tuple[str, str]) -> dict[Question, Given]:
         place.VENDORS: Found(tuple((f"{root}/{b}/vendor", Found(f"{v}\n")) for b, v, _, _ in bus)),
         place.DEVICES: Found(tuple((f"{root}/{b}/device", Found(f"{d}\n")) for b, _, d, _ in bus)),
         place.CLASSES: Found(tuple((f"{root}/{b}/class", Found(f"{c}\n")) for b, _, _, c in bus)),
-        place.DRM: Found(
+        DRM: Found(
             tuple(
                 (f"{root}/{bdf}/drm/{name}{number}", Found(""))
                 for number, (bdf, _) in enumerate(cards, 128)
@@ -77,17 +86,18 @@ def pci(*cards: tuple[str, str]) -> dict[Question, Given]:
 
 PLAIN: dict[Question, Given] = {
     **dict.fromkeys(QUESTIONS, Absent()),
-    **dict.fromkeys((TABLE, JSON, VERSIONS, LIST, driver.RPM, sdk.COMPILER, sdk.RAS), MISSING),
+    **dict.fromkeys((TABLE, JSON, VERSIONS, LIST, brand.HPCC.table), MISSING),
+    **dict.fromkeys((packages.RPM, COMPILER, sdk.RAS), MISSING),
     **pci(),
-    driver.MODULES: Found("drm 634880 0 - Live 0x0000000000000000\n"),
+    module.MODULES: Found("drm 634880 0 - Live 0x0000000000000000\n"),
 }
 """A machine that has nothing of MetaX."""
 CARD: dict[Question, Given] = {
     **PLAIN,
     **pci(("0000:37:00.0", "0x4001")),
-    place.MODULE: DIRECTORY,
-    driver.VERSION: Found("3.8.30\n"),
-    driver.MODULES: Found("metax 1605632 0 - Live 0x0000000000000000 (OE)\n"),
+    MODULE: DIRECTORY,
+    module.VERSION: Found("3.8.30\n"),
+    module.MODULES: Found("metax 1605632 0 - Live 0x0000000000000000 (OE)\n"),
     TABLE: Completed(0, TABLE_TEXT),
     JSON: Completed(0, JSON_TEXT),
     VERSIONS: Completed(0, VERSIONS_TEXT),
@@ -192,14 +202,14 @@ class TestAHealthyNode:
         assert set(readings(CARD, "metax.device.slice").values()) == {Absent()}
 
     def test_its_device_nodes_are_those_of_its_cards(self) -> None:
-        nodes = {
+        given: dict[Question, Given] = {
             **CARD,
-            driver.NODES: Found((("/dev/mxcd", Found("")),)),
-            driver.DRI: Found(
+            nodes.NODES: Found((("/dev/mxcd", Found("")),)),
+            nodes.DRI: Found(
                 tuple((f"/dev/dri/{n}", Found("")) for n in ("card0", "card128", "renderD128"))
             ),
         }
-        told = {f.instance: f.reading for f in facts(nodes) if f.key == "metax.node"}
+        told = {f.instance: f.reading for f in facts(given) if f.key == "metax.node"}
         assert told == dict.fromkeys(
             ("/dev/mxcd", "/dev/dri/card128", "/dev/dri/renderD128"), Observed("present")
         )
@@ -227,8 +237,8 @@ class TestABrokenDriver:
         path = "/lib/modules/5.15.0-58-generic/updates/dkms/metax.ko"
         given = {
             **BROKEN,
-            driver.KERNEL: Found("5.15.0-60-generic\n"),
-            driver.BUILT[2]: Found(((path, Found("")),)),
+            module.KERNEL: Found("5.15.0-60-generic\n"),
+            module.BUILT[2]: Found(((path, Found("")),)),
         }
         built = {f.instance: f.reading for f in facts(given) if f.key == "metax.module.built"}
         assert built == {
@@ -298,7 +308,7 @@ class TestAContainer:
         inside: dict[Question, Given] = {
             **CARD,
             place.DOCKER: Found(Status("file")),
-            driver.KERNEL: Found("5.15.0-58-generic\n"),
+            module.KERNEL: Found("5.15.0-58-generic\n"),
         }
         assert readings(inside, "metax.module.built", "5.15.0-58-generic") == {
             "/lib/modules/*": Unreadable("the modules of the running kernel lie on the host")
@@ -320,25 +330,25 @@ class TestTheSdk:
     def test_is_what_follows_the_last_colon_of_the_first_line(
         self, text: str, expected: str
     ) -> None:
-        given: dict[Question, Given] = {**CARD, sdk.VERSION: Found(text)}
-        assert readings(given, "metax.sdk") == {sdk.VERSION.path: Observed(expected)}
+        given: dict[Question, Given] = {**CARD, VERSION: Found(text)}
+        assert readings(given, "metax.sdk") == {VERSION.path: Observed(expected)}
 
     @pytest.mark.parametrize("text", ["", "\n", "Version:unknown\n", "Version:3.5\n", "3", "x:\n"])
     def test_anything_else_is_not_a_release(self, text: str) -> None:
-        given: dict[Question, Given] = {**CARD, sdk.VERSION: Found(text)}
-        assert isinstance(readings(given, "metax.sdk")[sdk.VERSION.path], Unreadable)
+        given: dict[Question, Given] = {**CARD, VERSION: Found(text)}
+        assert isinstance(readings(given, "metax.sdk")[VERSION.path], Unreadable)
 
     def test_without_its_folder_is_absent(self) -> None:
-        assert readings(CARD, "metax.sdk") == {sdk.VERSION.path: Absent()}
+        assert readings(CARD, "metax.sdk") == {VERSION.path: Absent()}
 
     def test_with_its_folder_and_no_version_is_not_known(self) -> None:
-        given: dict[Question, Given] = {**CARD, sdk.HOME: DIRECTORY}
-        assert isinstance(readings(given, "metax.sdk")[sdk.VERSION.path], Unreadable)
+        given: dict[Question, Given] = {**CARD, brand.METAX.home: DIRECTORY}
+        assert isinstance(readings(given, "metax.sdk")[VERSION.path], Unreadable)
 
     def test_another_one_that_the_environment_names_is_asked_for_too(self) -> None:
         given: dict[Question, Given] = {**CARD, sdk.MACA_PATH: Found("/opt/maca-3.7.1/")}
-        (file,) = VENDOR.probe.more(Answers(given))
-        assert file == sdk.File("/opt/maca-3.7.1/Version.txt", limit=65536)
+        file = sdk.version_file("/opt/maca-3.7.1")
+        assert file in set(VENDOR.probe.more(Answers(given)))
         given[file] = Found("Version:3.7.1.5\n")
         assert readings(given, "metax.sdk")["/opt/maca-3.7.1/Version.txt"] == Observed("3.7.1.5")
 
@@ -347,29 +357,30 @@ class TestTheSdk:
         assert not list(VENDOR.probe.more(Answers({sdk.MACA_PATH: Found(path)})))
 
     def test_the_folder_is_a_fact_of_its_own(self) -> None:
-        given: dict[Question, Given] = {**CARD, sdk.REAL: Found("/opt/maca-3.7.1")}
+        given: dict[Question, Given] = {**CARD, brand.METAX.real: Found("/opt/maca-3.7.1")}
         assert readings(given, "metax.sdk_path") == {"/opt/maca": Observed("/opt/maca-3.7.1")}
 
     def test_the_compiler_is_known_by_its_build(self) -> None:
         said = "mxcc version 1.0.0 (d9102a1572)\nInstalledDir: /opt/maca-3.7.1/mxgpu_llvm/bin\n"
-        given: dict[Question, Given] = {**CARD, sdk.COMPILER: Completed(0, said)}
+        given: dict[Question, Given] = {**CARD, COMPILER: Completed(0, said)}
         assert set(readings(given, "metax.compiler").values()) == {Observed("d9102a1572")}
         folder = readings(given, "metax.compiler_path")
         assert set(folder.values()) == {Observed("/opt/maca-3.7.1/mxgpu_llvm/bin")}
 
     def test_a_compiler_that_was_not_run_is_not_absent(self) -> None:
-        given: dict[Question, Given] = {**CARD, sdk.COMPILER_FILE: Found(Status("file"))}
+        there = sdk.compiler_file(brand.METAX)
+        given: dict[Question, Given] = {**CARD, there: Found(Status("file"))}
         assert isinstance(readings(given, "metax.compiler")["mxcc --version"], Unreadable)
 
     def test_mccl_is_read_from_its_header_and_its_tool(self) -> None:
         header = "#define MCCL_MAJOR 2\n#define MCCL_MINOR 16\n  #define MCCL_PATCH 5\n"
         given: dict[Question, Given] = {
             **CARD,
-            sdk.HEADER: Found(header),
+            HEADER: Found(header),
             sdk.RAS: Completed(0, "MCCL RAS client version 2.16.5\n"),
         }
         assert set(readings(given, "metax.mccl").values()) == {Observed("2.16.5")}
-        given[sdk.HEADER] = Found("#define MCCL_MAJOR 2\n")
+        given[HEADER] = Found("#define MCCL_MAJOR 2\n")
         given[sdk.RAS] = Completed(0, "MCCL RAS client version 2.16")
         assert all(isinstance(r, Unreadable) for r in readings(given, "metax.mccl").values())
 
@@ -383,14 +394,14 @@ class TestTheDriverPackage:
 
     def test_is_read_from_dpkg(self) -> None:
         text = self.status.format(status="install ok installed")
-        told = readings({**CARD, driver.DPKG: Found(text)}, "metax.driver_package")
-        assert told[driver.DPKG.path] == Observed("3.9.0.14")
+        told = readings({**CARD, packages.DPKG: Found(text)}, "metax.driver_package")
+        assert told[packages.DPKG.path] == Observed("3.9.0.14")
 
     @pytest.mark.parametrize("status", ["deinstall ok config-files", "install ok not-installed"])
     def test_that_was_removed_is_absent(self, status: str) -> None:
         text = self.status.format(status=status)
-        told = readings({**CARD, driver.DPKG: Found(text)}, "metax.driver_package")
-        assert told[driver.DPKG.path] == Absent()
+        told = readings({**CARD, packages.DPKG: Found(text)}, "metax.driver_package")
+        assert told[packages.DPKG.path] == Absent()
 
     @pytest.mark.parametrize(
         ("said", "expected"),
@@ -401,13 +412,13 @@ class TestTheDriverPackage:
         ],
     )
     def test_is_asked_of_rpm(self, said: Completed, expected: Reading) -> None:
-        assert readings({**CARD, driver.RPM: said}, "metax.driver_package")["rpm -q"] == expected
+        assert readings({**CARD, packages.RPM: said}, "metax.driver_package")["rpm -q"] == expected
 
 
 def test_a_module_on_its_way_is_a_passing_reason() -> None:
     given: dict[Question, Given] = {
         **CARD,
-        driver.MODULES: Found("metax 1605632 0 - Unloading 0x0 (OE)\n"),
+        module.MODULES: Found("metax 1605632 0 - Unloading 0x0 (OE)\n"),
     }
     assert readings(given, "metax.module.loaded")["/proc/modules"] == Unreadable(
         "it is on its way: Unloading", passing=True
@@ -415,16 +426,16 @@ def test_a_module_on_its_way_is_a_passing_reason() -> None:
 
 
 def test_a_kernel_without_modules_has_loaded_none() -> None:
-    given: dict[Question, Given] = {**PLAIN, driver.MODULES: Absent()}
+    given: dict[Question, Given] = {**PLAIN, module.MODULES: Absent()}
     assert isinstance(readings(given, "metax.module.loaded")["/proc/modules"], Unreadable)
-    given[driver.KERNEL] = Found("6.1.0\n")
+    given[module.KERNEL] = Found("6.1.0\n")
     assert readings(given, "metax.module.loaded")["/proc/modules"] == Absent()
 
 
 def test_parameters_are_facts_of_their_own() -> None:
     root = "/sys/module/metax/parameters"
     matches = ((f"{root}/mxme_size", Found("64\n")), (f"{root}/secret", Unreadable("refused")))
-    given: dict[Question, Given] = {**CARD, driver.PARAMETERS: Found(matches)}
+    given: dict[Question, Given] = {**CARD, module.PARAMETERS: Found(matches)}
     told = {f.instance: f.reading for f in facts(given) if f.key == "metax.module.parameter"}
     assert told == {"mxme_size": Observed("64"), "secret": Unreadable("refused")}
 

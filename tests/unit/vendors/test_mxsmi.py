@@ -9,13 +9,12 @@ from mxenv.vendors._mxsmi import (
     NoDevice,
     NoTool,
     Output,
-    address,
     agreed,
-    excerpt,
     hear,
     model,
     version,
 )
+from mxenv.vendors._words import address, excerpt
 
 
 def never(text: str) -> Output | Unreadable:
