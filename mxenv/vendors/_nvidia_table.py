@@ -58,9 +58,11 @@ def parse(text: str) -> Output | Unreadable:
         _NAMES[: len(names)]
     ):
         return not_understood(text, "its columns have other names")
-    gpus = [_gpu(row) if len(row) == len(names) else None for row in groups]
+    rows = list(groups)
+    gpus = [_gpu(row) if len(row) == len(names) else None for row in rows]
     known = tuple(gpu for gpu in gpus if gpu is not None)
-    if len(known) != len(gpus) or len({gpu.bdf for gpu in known}) != len(known):
+    one_each = len({gpu.bdf for gpu in known}) == len(gpus)
+    if not one_each or any(row[0][0].split()[0] != str(n) for n, row in enumerate(rows)):
         return not_understood(text, "a row is unlike its column names")
     cuda: Reading = Unreadable("it says none")
     if re.fullmatch(RELEASE, head[3]):

@@ -158,13 +158,10 @@ def _firmware(card: Element) -> Iterator[tuple[str, Reading]]:
 
 def _slices(card: Element) -> Iterator[tuple[str, Reading]]:
     """Yield the quotas of each MIG device: multiprocessors and memory."""
-    seen: set[str] = set()
-    for device in card.all("mig_devices", "mig_device"):
-        number = _text(device, "index")
-        if number is None or not re.fullmatch(_NUMBER, number) or number in seen:
-            raise Refused("a MIG device has no number of its own")
-        seen.add(number)
-        yield number, _quota(device)
+    for expected, device in enumerate(card.all("mig_devices", "mig_device")):
+        if _text(device, "index") != str(expected):
+            raise Refused("a MIG device is missing, or has no number of its own")
+        yield str(expected), _quota(device)
 
 
 def _quota(device: Element) -> Reading:
