@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from string import ascii_letters, digits
 
 from mxenv.question import Part
 
@@ -58,7 +59,9 @@ PARAMETERS = (
 )
 """What decides about accelerators, memory and their isolation; all else on the line is dropped."""
 _KEPT = frozenset(PARAMETERS)
-_VALUE = r"[A-Za-z0-9_.,:;=+@/%!-]{0,200}"
+_SIGNS = frozenset(ascii_letters + digits + "_.,:;=+@/%!-")
+_LONGEST = 200
+"""What values are made of, and how long they get."""
 _NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
 _KEY = rf"(?:([A-Za-z0-9_-]{{1,64}})|\"({_NAME})\"|'({_NAME})')"
 _HANDLER = rf"\s*\[[^\]#]*\.runtimes\.{_KEY}\s*\]\s*(?:#.*)?"
@@ -83,15 +86,20 @@ def boot(line: str) -> str:
         name, sign, value = word.partition("=")
         name = name.replace("-", "_")
         if name in _KEPT:
-            kept.append(f"{name}{sign}{value if re.fullmatch(_VALUE, value) else MASK}")
+            sound = len(value) <= _LONGEST and _SIGNS.issuperset(value)
+            kept.append(f"{name}{sign}{value if sound else MASK}")
     return " ".join(kept) + ("\n" if line.endswith("\n") else "")
 
 
 def _words(line: str) -> list[str]:
     """Return the words before ``--``, split as the kernel's ``next_arg`` does: not in quotes."""
-    words, pieces = [], line.split('"')
-    word = ""
-    for number, piece in enumerate(pieces):
+    words = _quoted(line) if '"' in line else line.split()
+    return words[: words.index("--")] if "--" in words else words
+
+
+def _quoted(line: str) -> list[str]:
+    words, word = [], ""
+    for number, piece in enumerate(line.split('"')):
         if number % 2:
             word += piece
             continue
@@ -100,8 +108,7 @@ def _words(line: str) -> list[str]:
         for further in rest:
             words.append(word)
             word = further
-    words.append(word)
-    return words[: words.index("--")] if "--" in words else words
+    return [*words, word]
 
 
 def runtimes(text: str) -> str:
@@ -132,8 +139,9 @@ def _named(name: str) -> str:
 def _toml(text: str) -> str:
     kept = []
     for line in text.splitlines():
-        if match := re.fullmatch(_HANDLER, line):
+        # Looked at more closely only if it may be one: such a file has hundreds of lines.
+        if ".runtimes." in line and (match := re.fullmatch(_HANDLER, line)):
             kept.append(f'[containerd.runtimes."{match[match.lastindex or 1]}"]\n')
-        elif match := re.fullmatch(_DEFAULT, line):
+        elif "default_runtime_name" in line and (match := re.fullmatch(_DEFAULT, line)):
             kept.append(f'default_runtime_name = "{match[1]}"\n')
     return "".join(kept)

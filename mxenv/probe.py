@@ -44,7 +44,9 @@ class Probe:
     questions: tuple[Question, ...]
     read: Callable[[Answers], Iterable[Fact]]
     more: Callable[[Answers], Iterable[Question]] = _no_more
-    """The second round: what to ask now that the first answers are in."""
+    """What else to ask, now that these answers are in."""
+    read_only: tuple[tuple[str, ...], ...] = ()
+    """Every argv that ``more`` may ask for beside those among ``questions``."""
 
 
 def read_all(probes: Iterable[Probe], answers: Answers) -> Iterator[Fact]:

@@ -81,7 +81,8 @@ def allowed() -> Allowed:
     """Return every command that may be run on a node."""
     asked = chain.from_iterable(probe.questions for probe in own_probes())
     own = {question.argv for question in asked if isinstance(question, Command)}
-    return frozenset(own.union(*(vendor.read_only for vendor in vendors())))
+    further = (probe.read_only for probe in own_probes())
+    return frozenset(own.union(*further, *(vendor.read_only for vendor in vendors())))
 
 
 def open_host(address: str, wanted: Wanted = USUAL) -> AbstractContextManager[Host]:

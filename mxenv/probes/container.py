@@ -38,10 +38,15 @@ SIGNS = (
 )
 
 KEYS = (
-    FactKey(name="container.runtime", meaning="what runs the container; absent on a host"),
+    FactKey(
+        name="container.runtime",
+        meaning="what runs the container; absent on a host",
+        sources=", ".join(q.path for q in (GROUPS, MOUNTS, SYSTEMD, PODMAN, DOCKER)),
+    ),
     FactKey(
         name="container.devices",
         meaning="device nodes of accelerators and networks that the container was given",
+        sources=", ".join(question.pattern for question in NODES),
         # Equal containers have different cards.
         node_only=True,
     ),

@@ -1,14 +1,14 @@
-"""The processors: their architecture, model and number."""
+"""The processors: their architecture, model, number, and how their frequency is governed."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
 
-from mxenv.facts import Absent, Fact, FactKey, Observed, Reading, Unreadable
+from mxenv.facts import Absent, Fact, FactKey, Observed, Reading, Unreadable, View
 from mxenv.probe import Probe
-from mxenv.probes._reading import running, understood
-from mxenv.question import File, Found, Glob
+from mxenv.probes._reading import SYSFS, line, number, running, understood, visible
+from mxenv.question import File, Found, Glob, Part
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,13 +20,34 @@ ARCH = File("/proc/sys/kernel/arch", limit=4096)
 """There since Linux 6.1."""
 LOADERS = Glob("/lib*/ld-*.so.[0-9]")
 """The loaders of programs, each with its architecture in its name; images have them too."""
+GOVERNORS = Glob("/sys/devices/system/cpu/cpufreq/policy*/scaling_governor", Part.WHOLE, 64)
+NUMA = File("/sys/devices/system/node/online", limit=4096)
 
 ARCHITECTURES = {"x86-64": "x86_64", "x86_64": "x86_64", "aarch64": "aarch64"}
 
 KEYS = (
-    FactKey(name="machine.arch", meaning="the architecture, as `uname -m` has it"),
-    FactKey(name="cpu.model", meaning="what the processors call themselves"),
-    FactKey(name="cpu.count", meaning="how many the kernel runs on", node_only=True),
+    FactKey(
+        name="machine.arch",
+        meaning="the architecture, as `uname -m` has it",
+        sources=f"{ARCH.path}, {LOADERS.pattern}",
+    ),
+    FactKey(name="cpu.model", meaning="what the processors call themselves", sources=INFO.path),
+    FactKey(
+        name="cpu.count", meaning="how many the kernel runs on", sources=INFO.path, node_only=True
+    ),
+    FactKey(
+        name="cpu.governor",
+        meaning="what decides about their frequency; several if not all have the same",
+        sources=GOVERNORS.pattern,
+        view=View.HOST,
+    ),
+    FactKey(
+        name="cpu.numa_nodes",
+        meaning="how many groups with memory of their own they form",
+        sources=NUMA.path,
+        view=View.HOST,
+        node_only=True,
+    ),
 )
 
 
@@ -39,6 +60,9 @@ def read(answers: Answers) -> Iterator[Fact]:
     yield Fact(key="cpu.model", reading=model, source=INFO.path)
     count = understood(running(answers[INFO]), _count, "processor")
     yield Fact(key="cpu.count", reading=count, source=INFO.path)
+    yield Fact(key="cpu.governor", reading=_governor(answers), source=GOVERNORS.pattern)
+    numa = understood(visible(answers[NUMA], answers[SYSFS]), _numa, "list of nodes")
+    yield Fact(key="cpu.numa_nodes", reading=numa, source=NUMA.path)
 
 
 def _arch(text: str) -> str | None:
@@ -72,4 +96,36 @@ def _count(text: str) -> int | None:
     return len(re.findall(r"^processor\s*:\s*\d+", text, re.MULTILINE)) or None
 
 
-PROBE = Probe(keys=KEYS, questions=(INFO, ARCH, LOADERS), read=read)
+def _governor(answers: Answers) -> Reading:
+    answer = visible(answers[GOVERNORS], answers[SYSFS])
+    if not isinstance(answer, Found):
+        return answer
+    names = set()
+    for path, content in answer.value:
+        if isinstance(content, Absent):
+            continue  # that processor was taken off meanwhile
+        if isinstance(content, Unreadable):
+            return content
+        name = re.fullmatch(r"[a-z_]{2,24}", line(content.value) or "")
+        if name is None:
+            return Unreadable(f"no governor in {path}: {content.value[:40]!r}")
+        names.add(name[0])
+    if not names:
+        return Absent()
+    return Observed(tuple(sorted(names)) if len(names) > 1 else names.pop())
+
+
+def _numa(text: str) -> int | None:
+    """Return how many numbers a list as ``0-1,4`` names."""
+    count, last = 0, -1
+    for part in (line(text) or "").split(","):
+        one, dash, other = part.partition("-")
+        first, end = number(one), number(other) if dash else number(one)
+        if first is None or end is None or not last < first <= end:
+            return None
+        count += end - first + 1
+        last = end
+    return count
+
+
+PROBE = Probe(keys=KEYS, questions=(INFO, ARCH, LOADERS, GOVERNORS, NUMA, SYSFS), read=read)

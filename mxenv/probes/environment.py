@@ -37,6 +37,7 @@ KEYS = (
         name="env",
         meaning="a variable of the environment in which the node was asked",
         instance="name",
+        sources="the environment of whoever asks, of an image its configuration",
         # Two shells on one node differ in it.
         node_only=True,
     ),

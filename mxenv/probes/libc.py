@@ -25,7 +25,13 @@ LINKS = tuple(
 GETCONF = Command(("getconf", "GNU_LIBC_VERSION"))
 MUSL = Glob("/lib/ld-musl-*.so.1")
 
-KEYS = (FactKey(name="libc.version", meaning="version of the GNU C library; absent with another"),)
+KEYS = (
+    FactKey(
+        name="libc.version",
+        meaning="version of the GNU C library; absent with another",
+        sources=f"{LDD.path}, where libc.so.6 leads to, {' '.join(GETCONF.argv)}",
+    ),
+)
 
 
 def read(answers: Answers) -> Iterator[Fact]:

@@ -23,8 +23,16 @@ ID = re.compile(r"[a-z0-9._-]+")
 VERSION = re.compile(r"[A-Za-z0-9._-]+")
 
 KEYS = (
-    FactKey(name="os.id", meaning="the distribution, as `ID` in os-release: debian, ubuntu"),
-    FactKey(name="os.version", meaning="its version, as `VERSION_ID` in os-release"),
+    FactKey(
+        name="os.id",
+        meaning="the distribution, as `ID` in os-release: debian, ubuntu",
+        sources=f"{RELEASE.path}, {FALLBACK.path}",
+    ),
+    FactKey(
+        name="os.version",
+        meaning="its version, as `VERSION_ID` in os-release",
+        sources=f"{RELEASE.path}, {FALLBACK.path}",
+    ),
 )
 
 
