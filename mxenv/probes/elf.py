@@ -1,0 +1,210 @@
+"""Whether shared objects can be loaded here, as far as that is told without loading any."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mxenv.elf import GLIBC, GLIBCXX, numbers, order
+from mxenv.facts import Absent, Fact, FactKey, Observed, Unreadable
+from mxenv.probe import Probe
+from mxenv.probes import _linking, _objects, _undefined
+from mxenv.probes._distributions import matches
+from mxenv.probes._objects import Object
+from mxenv.probes._reading import best
+from mxenv.question import Found
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mxenv.facts import Reading
+    from mxenv.probes._linking import World
+    from mxenv.probes._objects import Group
+    from mxenv.question import Answers, Question
+
+WHERE = "/opt/maca/lib, /opt/mxdriver/lib, /usr/local/cuda/lib64, site-packages"
+KEYS = (
+    FactKey(
+        name="elf.objects",
+        meaning="how many shared objects a distribution, or a vendor's folder, has",
+        instance="owner",
+        sources=WHERE,
+    ),
+    FactKey(
+        name="elf.machine",
+        meaning="the machines that they are for; of libc.so.6 that of the system",
+        instance="owner",
+        sources="the header of each",
+    ),
+    FactKey(
+        name="elf.glibc",
+        meaning="the newest version of glibc that one of them needs",
+        instance="owner",
+        sources="the versions that each needs (.gnu.version_r)",
+    ),
+    FactKey(
+        name="elf.glibcxx",
+        meaning="the newest version of libstdc++ that one of them needs",
+        instance="owner",
+        sources="the versions that each needs (.gnu.version_r)",
+    ),
+    FactKey(
+        name="elf.cxx11_abi",
+        meaning="the C++ ABI of their names (_GLIBCXX_USE_CXX11_ABI)",
+        instance="owner",
+        sources="the names of their dynamic symbols",
+    ),
+    FactKey(
+        name="elf.provides",
+        meaning="the newest version that the system's libc or a libstdc++ defines",
+        instance="library",
+        sources="libc.so.6, libstdc++.so.6 (.gnu.version_d)",
+    ),
+    FactKey(
+        name="elf.missing",
+        meaning="libraries that one needs and that are nowhere; absent if there is none",
+        instance="path",
+        sources="what each needs (DT_NEEDED), its own search path and the linker's",
+    ),
+    FactKey(
+        name="elf.undefined",
+        meaning="symbols of an extension that nothing loaded with it defines; absent if none",
+        instance="path",
+        sources="its dynamic symbols, those of its framework and of the libraries it needs",
+    ),
+)
+FOLDERS = (
+    *_objects.SYSTEM_GLOBS,
+    *(glob for group in _objects.VENDOR_GROUPS for glob in group.globs),
+)
+
+
+def more(answers: Answers) -> Iterator[Question]:
+    """Ask for the objects, then for what they need elsewhere, then for what it defines."""
+    found = _linking.world(answers)
+    for step in (_linking.first, _linking.further, _symbols):
+        questions = tuple(step(found))
+        yield from questions
+        if any(question not in answers.given for question in questions):
+            return
+
+
+def _symbols(found: World) -> Iterator[Question]:
+    for check in _undefined.checks(found):
+        yield check.question
+
+
+def read(answers: Answers) -> Iterator[Fact]:
+    """Read every group; where all is well that is a summary, and what is not well by its path."""
+    found = _linking.world(answers)
+    facts = [*_system(answers, found), *(fact for g in found.groups for fact in _group(found, g))]
+    facts += _resolved(found)
+    told = {fact.key for fact in facts}
+    yield from facts
+    nothing = _nothing(answers, found)
+    for key in KEYS:
+        if key.name not in told:
+            yield Fact(key=key.name, reading=nothing, source=WHERE)
+
+
+def _nothing(answers: Answers, found: World) -> Reading:
+    """Return why there is no fact: there is nothing to say, or it cannot be told."""
+    asked = [*FOLDERS, *_objects.metadata(answers)]
+    closed = [answer for q in asked if isinstance(answer := answers[q], Unreadable)]
+    hidden = [reason for group in found.groups for _, reason in _objects.unread(answers, group)]
+    return best(*closed, *hidden, Absent())
+
+
+def _system(answers: Answers, found: World) -> Iterator[Fact]:
+    """Yield what the libraries define that decide how new a system is."""
+    read = {name: _first(answers, name) for name in _objects.BASIC}
+    for at in found.places:
+        path = f"{at.env}/lib/libstdc++.so.6"
+        read[path] = _objects.read_object(answers, path)
+    for library, each in read.items():
+        if each is not None:
+            prefix = GLIBC if library == "libc.so.6" else GLIBCXX
+            provided = numbers(each.elf.provides, prefix)
+            reading = Observed(provided[-1]) if provided else Unreadable("it defines no version")
+            yield Fact(key="elf.provides", instance=library, reading=reading, source=each.path)
+    if (libc := read["libc.so.6"]) is not None:
+        machine = Observed(libc.elf.machine)
+        yield Fact(key="elf.machine", instance="libc.so.6", reading=machine, source=libc.path)
+
+
+def _first(answers: Answers, name: str) -> Object | None:
+    """Return the system's library, not that of the 32-bit programs on it."""
+    globs = [glob for glob in _objects.SYSTEM_GLOBS if glob.pattern.endswith(f"/{name}")]
+    parts = [match for glob in globs for match in matches(answers, glob)]
+    read = [
+        Object(path, content)
+        for path, part in parts
+        if isinstance(part, Found) and (content := _objects.parsed(part.value)) is not None
+    ]
+    return max(read, key=lambda each: each.elf.bits, default=None)
+
+
+def _group(found: World, group: Group) -> Iterator[Fact]:
+    objects = found.objects[group.owner]
+    hidden = _objects.unread(found.answers, group)
+    if hidden:
+        path, reason = hidden[0]
+        others = f" and {len(hidden) - 1} more" if len(hidden) > 1 else ""
+        told = Unreadable(f"{path}{others}: {reason.reason}", reason.passing)
+        yield Fact(key="elf.objects", instance=group.owner, reading=told, source=path)
+    if not objects:
+        return
+    machines = sorted({each.elf.machine for each in objects})
+    abis = sorted({each.elf.cxx11 for each in objects if each.elf.cxx11})
+    readings: dict[str, Reading] = {
+        "elf.objects": Observed(len(objects)),
+        "elf.machine": Observed(", ".join(machines)),
+        "elf.cxx11_abi": Observed(", ".join(abis)) if abis else Absent(),
+    }
+    for key, reading in readings.items():
+        source = group.globs[0].pattern
+        yield Fact(key=key, instance=group.owner, reading=reading, source=source)
+    yield _newest("elf.glibc", GLIBC, group.owner, objects)
+    yield _newest("elf.glibcxx", GLIBCXX, group.owner, objects)
+
+
+def _newest(key: str, prefix: str, owner: str, objects: tuple[Object, ...]) -> Fact:
+    """Return the newest version that is needed; the source is an object that needs it."""
+    needs = {each.path: numbers(each.elf.needed_versions, prefix) for each in objects}
+    newest = max(((order(n[-1]), path) for path, n in needs.items() if n), default=None)
+    reading = Observed(needs[newest[1]][-1]) if newest else Absent()
+    return Fact(key=key, instance=owner, reading=reading, source=newest[1] if newest else owner)
+
+
+def _resolved(found: World) -> Iterator[Fact]:
+    """Yield what is nowhere: libraries, then symbols; and once what is not known of either."""
+    unknown: list[tuple[str, Unreadable]] = []
+    for site, each in _linking.everything(found):
+        names, hidden = _linking.missing(found, site, each)
+        unknown += [(name, reason) for name, reason in hidden]
+        if names:
+            source = "DT_NEEDED"
+            yield Fact(
+                key="elf.missing", instance=each.path, reading=Observed(names), source=source
+            )
+    if unknown:
+        yield _unknown("elf.missing", unknown)
+    unknown = []
+    for check in _undefined.checks(found):
+        reading = _undefined.undefined(found.answers, check)
+        if isinstance(reading, Observed):
+            yield Fact(key="elf.undefined", instance=check.path, reading=reading, source="symbols")
+        elif isinstance(reading, Unreadable):
+            unknown.append((check.path, reading))
+    if unknown:
+        yield _unknown("elf.undefined", unknown)
+
+
+def _unknown(key: str, of: list[tuple[str, Unreadable]]) -> Fact:
+    about = dict(of)
+    name, reason = of[0]
+    others = f" and {len(about) - 1} more" if len(about) > 1 else ""
+    reading = Unreadable(f"of {name}{others} it is not known: {reason.reason}", reason.passing)
+    return Fact(key=key, reading=reading, source=name)
+
+
+PROBE = Probe(keys=KEYS, questions=(_linking.PATHS, *FOLDERS), read=read, more=more)
