@@ -143,6 +143,32 @@ CODES: Mapping[str, Code] = {
         "Nothing is known of it, which is not compatibility.",
         remedy="See the reason; `mxenv probe --on ADDRESS` tries that node alone.",
     ),
+    "MX121": Code(
+        title="built for another machine",
+        meaning="The shared objects of a distribution, or of a vendor's folder, are for another "
+        "processor than the C library of this place.",
+        remedy="Install the build for this machine.",
+    ),
+    "MX122": Code(
+        title="the system is too old for a library",
+        meaning="A shared object needs a version of glibc or of libstdc++ that the one here does "
+        "not define. In a container this is often the host's driver library, which is newer than "
+        "the image.",
+        remedy="Take a base image with a newer system, or a build for an older one.",
+    ),
+    "MX123": Code(
+        title="built against another framework",
+        meaning="An extension needs symbols that neither the framework in its environment nor "
+        "any library that is loaded with it defines: importing it fails.",
+        remedy="Install the build of the distribution for the framework that is there.",
+    ),
+    "MX124": Code(
+        title="a library is not found",
+        meaning="A shared object needs a library that is in none of the directories that are "
+        "searched: its own, the vendors', LD_LIBRARY_PATH, the linker's. A program may add others "
+        "when it starts, so that this alone proves nothing.",
+        remedy="Install what brings the library, or name its directory in LD_LIBRARY_PATH.",
+    ),
     # MX3xx: an image, or a node, against its lock.
     "MX301": Code(
         title="the image is the lock's",

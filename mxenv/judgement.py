@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from mxenv import coverage, mixture, ruling, version
+from mxenv import coverage, linkage, mixture, ruling, version
 from mxenv.environment import candidates, select_env
 from mxenv.facts import observed
 from mxenv.stack import Stack, exactly_tested, stack
@@ -53,6 +53,7 @@ def _findings(snapshot: Snapshot, matrix: Matrix, env: str | None) -> Iterator[F
     yield from map(ruling.finding, ruled)
     yield from ruling.known_broken(found, matrix)
     yield from coverage.cover(found, matrix, kept)
+    yield from linkage.findings(snapshot, selected)
     yield from _disagreements(found.snapshot)
 
 
