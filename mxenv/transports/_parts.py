@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 from typing import TYPE_CHECKING, BinaryIO, assert_never
 
 from mxenv import excerpt, installed
@@ -75,7 +76,8 @@ def _elf(file: BinaryIO) -> Answer[str]:
 
 def _packages(status: bytes) -> bytes:
     """Return the lines of dpkg's ``status`` that say which package is there in which version."""
-    lines = status.splitlines(keepends=True)
+    # One line at a time: a list of them all takes several times the memory of the file.
+    lines = io.BytesIO(status)
     return b"".join(line for line in lines if line == b"\n" or line.startswith(FIELDS))
 
 

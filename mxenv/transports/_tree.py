@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
-from fnmatch import translate
-from functools import cache
 from typing import TYPE_CHECKING, BinaryIO, Protocol, assert_never
 
 from mxenv.facts import Absent, Unreadable
@@ -25,6 +22,7 @@ from mxenv.question import (
     Symbols,
 )
 from mxenv.transports._parts import taken
+from mxenv.transports._patterns import pattern_of, split, wild
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -33,6 +31,10 @@ if TYPE_CHECKING:
 
 HOPS = 40
 """How many links Linux follows for one path (``MAXSYMLINKS``)."""
+MATCHES, CONTENT = 1 << 17, 24 << 20
+"""Paths, and characters of what is in them, of one pattern: more than any node means."""
+LISTINGS = 64
+"""Directories whose names are kept at hand."""
 DIRECTORY = Status("directory", mode=0o755)
 OF_A_NODE = ("/proc", "/sys", "/dev")
 """What the kernel of a running node fills; in an image it is empty or left over."""
@@ -117,6 +119,7 @@ class Walker:
 
     tree: Tree
     _directories: dict[str, Place] = field(default_factory=dict)
+    _listings: dict[str, tuple[str, ...]] = field(default_factory=dict)
     seekable: Callable[[str], BinaryIO] | None = None
     """Opens a file to read here and there in it, where the tree's own `open` cannot."""
 
@@ -154,30 +157,29 @@ class Walker:
 
         ``..`` at the top stays there, and an absolute link begins at the top of the tree.
         """
-        hops = iter(range(HOPS)) if hops is None else hops
-        parent, _, name = path.rstrip("/").rpartition("/")
+        parent, _, name = path.rpartition("/") if path[-1:] != "/" else _parted(path)
         if not name:
             return Place("/", DIRECTORY)
-        above = self._directory(parent, hops)
+        above = self._directories.get(parent) or self._directory(parent, hops)
         if name == ".":
             return above
         if name == "..":
             return Place(above.path.rpartition("/")[0] or "/", above.status)
-        here = f"{above.path.rstrip('/')}/{name}"
+        here = f"{above.path if above.path != '/' else ''}/{name}"
         if above.status is None or above.status.kind != "directory":
             return Place(here, None)
         status = self.tree.lstat(here)
         if status is None or status.kind != "link" or not follow:
             return Place(here, status)
+        # Counted from the first link on: nearly no path has one.
+        hops = iter(range(HOPS)) if hops is None else hops
         if next(hops, None) is None:
             raise Unanswered("a loop of links")
         target = self.tree.readlink(here)
         return self.find(target if target[:1] == "/" else f"{above.path}/{target}", hops=hops)
 
-    def _directory(self, path: str, hops: Iterator[int]) -> Place:
-        known = self._directories.get(path)
-        if known is None:
-            known = self._directories[path] = self.find(path, hops=hops)
+    def _directory(self, path: str, hops: Iterator[int] | None) -> Place:
+        known = self._directories[path] = self.find(path, hops=hops)
         return known
 
     def _leads(self, path: str) -> Answer[str]:
@@ -186,7 +188,9 @@ class Walker:
         return Found(self.find(path).path)
 
     def _read(self, path: str, part: Part, limit: int) -> Answer[str]:
-        place = self.find(path)
+        return self._taken(self.find(path), part, limit)
+
+    def _taken(self, place: Place, part: Part, limit: int) -> Answer[str]:
         if place.status is None:
             return Absent()
         if place.status.kind != "file":
@@ -210,66 +214,91 @@ class Walker:
         return _symbols.unprovided(opened, path, providers)
 
     def _matches(self, glob: Glob) -> Answer[Matches]:
-        matches: list[tuple[str, Answer[str]]] = []
-        top, segments = _split(glob.pattern)
-        if top and self.find(top).status is None:
+        top, segments = split(glob.pattern)
+        if not segments or (top and self.find(top).status is None):
             return Absent()
-        for path, problem in self._walk(top, segments):
-            if problem is not None and path == top:
-                return _reason(problem)
-            if problem is not None:
-                matches.append((path, _reason(problem)))
-            elif glob.part is None:
-                matches.append((path, Found("")))
-            else:
-                matches.append((path, self.part(path, glob.part, glob.limit)))
-        return Found(tuple(sorted(matches, key=lambda match: match[0]))) if matches else Absent()
-
-    def _walk(self, at: str, segments: tuple[str, ...]) -> Iterator[tuple[str, Exception | None]]:
-        """Yield the paths that match, and the places that could not be looked into."""
-        if not segments:
-            yield at, None
-            return
-        segment, *rest = segments
         try:
-            names = self._names(at, segment, last=not rest)
+            matches = [*self._walk(top, segments, glob)]
+        except _Closed as closed:
+            return _reason(closed.problem)
+        return Found(tuple(sorted(matches, key=_path))) if matches else Absent()
+
+    def _walk(
+        self, at: str, segments: tuple[str, ...], glob: Glob
+    ) -> Iterator[tuple[str, Answer[str]]]:
+        """Yield what matches, and the places that could not be looked into."""
+        segment, rest = segments[0], segments[1:]
+        try:
+            names = self._names(at, segment, literal=not wild(segment), last=not rest)
         except (Unanswered, OSError, ValueError) as error:
-            yield at, error
+            if len(segments) == len(split(glob.pattern)[1]):
+                raise _Closed(error) from None
+            yield at, _reason(error)
             return
-        for name in names:
-            yield from self._walk(f"{at}/{name}", tuple(rest))
+        for name, place in names:
+            path = f"{at}/{name}"
+            if rest:
+                yield from self._walk(path, rest, glob)
+            elif glob.part is None:
+                yield path, Found("")
+            elif place is None:
+                yield path, self.part(path, glob.part, glob.limit)
+            else:
+                yield path, self._part_of(place, glob.part, glob.limit)
 
-    def _names(self, at: str, segment: str, *, last: bool) -> list[str]:
-        place = self.find(at or "/")
+    def _part_of(self, place: Place, part: Part, limit: int) -> Answer[str]:
+        """Return a part of what lies at ``place``, which is no link."""
+        try:
+            return Found(place.path) if part is Part.LINK else self._taken(place, part, limit)
+        except (Unanswered, OSError, ValueError) as error:
+            return _reason(error)
+
+    def _names(
+        self, at: str, segment: str, *, literal: bool, last: bool
+    ) -> Iterable[tuple[str, Place | None]]:
+        """Return the names in ``at`` that match, with what lies there if it is known, no link."""
+        place = self._directories.get(at) or self._directory(at or "/", None)
         if place.status is None or place.status.kind != "directory":
-            return []
-        if not _wild(segment):
-            if not last:
-                return [segment]
-            return [] if self.find(f"{at}/{segment}", follow=False).status is None else [segment]
-        matches = _pattern(segment).match
-        hidden = segment.startswith(".")
-        return [
-            name
-            for name in self.tree.names(place.path)
-            if matches(name) and (hidden or name[0] != ".")
-        ]
+            return ()
+        if literal and not last:
+            return ((segment, None),)
+        if literal:
+            there = self.find(f"{at}/{segment}", follow=False)
+            if there.status is None:
+                return ()
+            return ((segment, None if there.status.kind == "link" else there),)
+        names = self._listing(place.path)
+        hidden = segment[0] == "."
+        if segment[0] == "*" and not wild(segment[1:]):
+            end = segment[1:]
+            return [(name, None) for name in names if name.endswith(end) and name[0] != "."]
+        matches = pattern_of(segment).match
+        return [(name, None) for name in names if matches(name) and (hidden or name[0] != ".")]
+
+    def _listing(self, path: str) -> tuple[str, ...]:
+        """Return the names in a directory, which several patterns ask for in a row."""
+        known = self._listings.get(path)
+        if known is None:
+            if len(self._listings) >= LISTINGS:
+                self._listings.clear()
+            known = self._listings[path] = tuple(self.tree.names(path))
+        return known
 
 
-def _wild(segment: str) -> bool:
-    return any(sign in segment for sign in "*?[")
+class _Closed(Exception):
+    """The directory that a pattern begins with cannot be looked into."""
+
+    def __init__(self, problem: Exception) -> None:
+        super().__init__()
+        self.problem = problem
 
 
-def _split(pattern: str) -> tuple[str, tuple[str, ...]]:
-    """Return the directory before the first segment with a wildcard, and the segments after it."""
-    segments = [segment for segment in pattern.split("/") if segment]
-    fixed = next((n for n, segment in enumerate(segments) if _wild(segment)), len(segments) - 1)
-    return "".join(f"/{segment}" for segment in segments[:fixed]), tuple(segments[fixed:])
+def _path(match: tuple[str, Answer[str]]) -> str:
+    return match[0]
 
 
-@cache
-def _pattern(segment: str) -> re.Pattern[str]:
-    return re.compile(translate(segment))
+def _parted(path: str) -> tuple[str, str, str]:
+    return path.rstrip("/").rpartition("/")
 
 
 def _reason(error: Exception) -> Unreadable:
