@@ -127,6 +127,8 @@ def _of(answers: Answers, brand: Brand) -> Iterator[Fact]:
         ("metax.dnn", dnn_header(brand), _MCDNN),
     ):
         reading = _macros(answers, file, macros, home)
+        if reading == Absent() and brand is not METAX:
+            reading = Unreadable(f"under which name {brand.name} has it is not known")
         yield Fact(key=key, reading=reading, source=file.path)
     yield from _bridge(answers, brand, home)
     yield from _libraries(answers, brand, home)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from mxenv.facts import Absent, Fact, Observed, Reading, Unreadable
 from mxenv.question import Answers, Command, Completed, Found, Glob, Question
-from mxenv.vendors._metax_brand import BRANDS, Brand, there
+from mxenv.vendors._metax_brand import BRANDS, METAX, Brand, there
 from mxenv.vendors._mxsmi import version
 from mxenv.vendors._words import excerpt, plain
 
@@ -54,15 +54,18 @@ def facts(answers: Answers) -> Iterator[Fact]:
     key = "metax.tool"
     asked = [glob for brand in BRANDS for glob in folders(brand) if glob in answers.given]
     if not asked:
-        yield Fact(key=key, reading=_unasked(answers), source=folders(BRANDS[0])[0].pattern)
+        yield Fact(key=key, reading=_unasked(answers), source=folders(METAX)[0].pattern)
         return
     lying = _names(answers, asked)
+    none: Reading = Absent()
+    if folders(METAX)[0] not in asked:
+        none = Unreadable("under which name another brand has it is not known")
     for name, command in TOOLS.items():
-        missing: Reading = lying if isinstance(lying, Unreadable) else lying.get(name, Absent())
+        missing: Reading = lying if isinstance(lying, Unreadable) else lying.get(name, none)
         reading = _version(name, answers[command], missing)
         yield Fact(key=key, instance=name, reading=reading, source=" ".join(command.argv))
     for name in SILENT:
-        told: Reading = lying if isinstance(lying, Unreadable) else Absent()
+        told: Reading = lying if isinstance(lying, Unreadable) else none
         if isinstance(lying, dict) and name in lying:
             told = Observed(PRESENT)
         yield Fact(key=key, instance=name, reading=told, source=asked[0].pattern)

@@ -1,0 +1,3 @@
+#define MCDNN_MAJOR 1
+#define MCDNN_MINOR 1
+#define MCDNN_PATCHLEVEL 1
