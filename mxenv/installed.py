@@ -15,10 +15,6 @@ MASK = "***"
 
 _BLANK = re.compile(r"^[ \t\r]*\n", re.MULTILINE)
 _FIELD = re.compile(r"^(Name|Version):.*\n", re.MULTILINE)
-_NAMES = re.compile(
-    r"^\"?([^/,\n\"]+)(?:(/)[^\n]*\n?(?:^\"?\1/[^\n]*\n?)*|[^\n]*\n?)", re.MULTILINE
-)
-"""A name at the top, and all the lines after it that lie in the same folder."""
 _URL = re.compile(
     r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?:[^/@\s]*@)?"
     r"(?P<host>(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])?(?::[0-9]+)?)"
@@ -47,13 +43,18 @@ def names(text: str) -> str:
 
     A folder with an ``__init__.py`` of its own is followed by that: it is no namespace.
     """
-    lines: set[str] = set()
+    tops = {line.partition("/")[0] if "/" in line else line for line in text.split("\n")}
     marked = f"\n{text}"
-    for match in _NAMES.finditer(text):
-        name, slash = match[1], match[2] or ""
-        lines.add(f"{name}{slash}")
-        if slash and (f"\n{name}/__init__.py," in marked or f"\n{name}/__init__.py\n" in marked):
-            lines.add(f"{name}/__init__.py")
+    lines: set[str] = set()
+    for top in tops:
+        name = top.lstrip('"').partition(",")[0].rstrip("\r")
+        inside = f"\n{name}/" in marked or f'\n"{name}/' in marked
+        if name and inside:
+            lines.add(f"{name}/")
+            if f"\n{name}/__init__.py," in marked or f"\n{name}/__init__.py\n" in marked:
+                lines.add(f"{name}/__init__.py")
+        elif name:
+            lines.add(name)
     return "".join(f"{line}\n" for line in sorted(lines))
 
 

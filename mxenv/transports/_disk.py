@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import stat
 from dataclasses import dataclass
@@ -13,6 +14,8 @@ from mxenv.transports._tree import Unanswered
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+SMALL = 1 << 16
+"""Bytes of a file that is small."""
 KINDS = {
     stat.S_IFREG: "file",
     stat.S_IFDIR: "directory",
@@ -50,8 +53,20 @@ class DiskTree:
     def open(self, path: str) -> BinaryIO:
         """Open a regular file, and nothing that took its place since it was looked at."""
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
-        file = os.fdopen(os.open(f"{self.root}{path}", flags), "rb")
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            file.close()
-            raise Unanswered("not a file any more")
-        return file
+        number = os.open(f"{self.root}{path}", flags)
+        try:
+            found = os.fstat(number)
+            if not stat.S_ISREG(found.st_mode):
+                raise Unanswered("not a file any more")
+            if 0 < found.st_size <= SMALL:
+                # What is small is read at once: thousands are, and a reader costs more than that.
+                content = os.read(number, SMALL + 1)
+                if len(content) == found.st_size:
+                    return io.BytesIO(content)
+                os.lseek(number, 0, os.SEEK_SET)
+            file = os.fdopen(number, "rb")
+            number = -1
+            return file
+        finally:
+            if number >= 0:
+                os.close(number)

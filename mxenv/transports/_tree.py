@@ -218,7 +218,7 @@ class Walker:
         if not segments or (top and self.find(top).status is None):
             return Absent()
         try:
-            matches = [*self._walk(top, segments, glob)]
+            matches = _bounded(self._walk(top, segments, glob))
         except _Closed as closed:
             return _reason(closed.problem)
         return Found(tuple(sorted(matches, key=_path))) if matches else Absent()
@@ -299,6 +299,16 @@ def _path(match: tuple[str, Answer[str]]) -> str:
 
 def _parted(path: str) -> tuple[str, str, str]:
     return path.rstrip("/").rpartition("/")
+
+
+def _bounded(matches: Iterable[tuple[str, Answer[str]]]) -> list[tuple[str, Answer[str]]]:
+    kept, size = [], 0
+    for match in matches:
+        kept.append(match)
+        size += len(match[1].value) if isinstance(match[1], Found) else 0
+        if len(kept) > MATCHES or size > CONTENT:
+            raise Unanswered("matches more than is carried from one node")
+    return kept
 
 
 def _reason(error: Exception) -> Unreadable:

@@ -65,10 +65,11 @@ class WatchedTree:
 
     def open(self, path: str) -> BinaryIO:
         """Open a file that can be read until time is over."""
+        file = self.tree.open(path)
+        if isinstance(file, io.BytesIO):
+            return file  # it has been read
         # A reader of its own, so that whatever else is done with the file is done through it.
-        return cast(
-            "BinaryIO", io.BufferedReader(_Watched(self.tree.open(path), self.watch))
-        )
+        return cast("BinaryIO", io.BufferedReader(_Watched(file, self.watch)))
 
 
 class _Watched(io.RawIOBase):
