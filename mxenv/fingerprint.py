@@ -13,8 +13,8 @@ so a version that asks for more gives another digest for the same node: compare 
 from __future__ import annotations
 
 import hashlib
-import json
 from dataclasses import dataclass
+from json.encoder import encode_basestring_ascii
 from typing import TYPE_CHECKING, assert_never
 
 from mxenv.facts import Absent, FactKey, Observed, Unreadable
@@ -134,6 +134,8 @@ def _counting(forms: Forms) -> Forms:
 
     More than one value is left only if sources disagree, and then each is part of the digest.
     """
+    if len(forms) == 1:
+        return forms
     best = min(_rank(reading) for reading in forms.values())
     return {form: forms[form] for form in sorted(forms) if _rank(forms[form]) == best}
 
@@ -209,4 +211,4 @@ def _value(value: Value) -> str:
 
 
 def _string(text: str) -> str:
-    return json.dumps(text, ensure_ascii=True)
+    return encode_basestring_ascii(text)

@@ -87,8 +87,8 @@ def snapshot(
 
 def _placed(fact: Fact, key: FactKey, view: View) -> Fact:
     if key.view is None:
-        return replace(fact, view=view)
+        return fact if fact.view is view else replace(fact, view=view)
     if view is View.IMAGE and isinstance(fact.reading, Absent):
         # Looking for a driver in an image and finding none says nothing about any node.
         fact = replace(fact, reading=Unreadable("an image does not hold it; ask a node"))
-    return replace(fact, view=key.view)
+    return fact if fact.view is key.view else replace(fact, view=key.view)

@@ -205,13 +205,35 @@ def _found(value: str | Matches | Status | int) -> Given:
         case str():
             return Found(clean(value))
         case tuple():
-            return Found(tuple((clean(path), _part(part)) for path, part in value))
+            return Found(_matches(value))
         case Status():
             return Found(value)
         case int():
             return Found(value)
         case _:
             assert_never(value)
+
+
+def _matches(matches: Matches) -> Matches:
+    """Return ``matches`` cleaned: all at once if there is nothing to mask, as nearly always.
+
+    What `clean` finds in a text it finds, or something longer, wherever lines stand around it.
+    """
+    texts = [path for path, _ in matches]
+    for _, part in matches:
+        match part:
+            case Found(text):
+                texts.append(text)
+            case Unreadable(reason):
+                texts.append(reason)
+            case Absent():
+                pass
+            case _:
+                assert_never(part)
+    together = "\n".join(texts)
+    if clean(together) == together:
+        return matches
+    return tuple((clean(path), _part(part)) for path, part in matches)
 
 
 def _part(part: Answer[str]) -> Answer[str]:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 SCHEMA = "mxenv.snapshot/1"
 DIGEST = re.compile(r"mxenv\d+:[0-9a-f]{64}")
 FIELDS = ("key", "instance", "status", "value", "reason", "passing", "source", "view", "volatile")
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 REMAKE = "make it again with `mxenv probe --out FILE`"
 
 
@@ -79,7 +80,7 @@ def _fact(fact: Fact) -> dict[str, object]:
 
 
 def _dump(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    return _ENCODER.encode(value)
 
 
 class _Node:

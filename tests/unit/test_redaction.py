@@ -4,6 +4,7 @@ import pytest
 
 from mxenv.facts import Absent, Unreadable
 from mxenv.question import (
+    Answer,
     Answers,
     Command,
     Completed,
@@ -118,6 +119,34 @@ PAIRS: list[tuple[Question, Given, Question, Given]] = [
         Found(((USER, Found(USER)), (f"{USER}/b", CLEAN_NO), (f"{USER}/c", Absent()))),
     ),
 ]
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        "/home/alice/x",
+        "token: abc",
+        "https://u:p@h/x",
+        "\x1b]0;title",
+        "GPU-12345678-9abc-def0-1234-56789abcdef0",
+        f"ghp_{'a' * 36}",
+        "serial: 1",
+    ],
+)
+@pytest.mark.parametrize("at", [0, 1, 2])
+def test_one_match_among_many_is_cleaned_as_it_would_be_alone(raw: str, at: int) -> None:
+    matches: list[tuple[str, Answer[str]]] = [
+        ("/a", Found("x")),
+        ("/b", Absent()),
+        ("/c", Unreadable("no")),
+    ]
+    matches[at] = (f"/{raw}", [Found(raw), Absent(), Unreadable(raw)][at])
+    cleaned = clean_answers(Answers({Glob("/*"): Found(tuple(matches))}))[Glob("/*")]
+    assert isinstance(cleaned, Found)
+    path, part = cleaned.value[at]
+    assert path == clean(f"/{raw}")
+    assert part == [Found(clean(raw)), Absent(), Unreadable(clean(raw))][at]
+    assert all(cleaned.value[n] == matches[n] for n in range(3) if n != at)
 
 
 @pytest.mark.parametrize(("question", "given", "cleaned", "kept"), PAIRS)
