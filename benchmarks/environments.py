@@ -21,7 +21,7 @@ TARGET_MIB = 80
 SERIES = "3.11"
 MODULES = 60
 """Files in each distribution's RECORD; half of what 300 popular ones have on average."""
-TAGS = ("", "", "", "", "", "", "", "+metax3.5.3.9torch2.8", "+cu121", "+maca3.5.3.20.torch2.8")
+TAGS = (*[""] * 17, "+metax3.5.3.9torch2.8", "+cu121", "+maca3.5.3.20.torch2.8")
 DESCRIPTION = "A line of the description that says what it is good for, and for whom.\n" * 60
 CLASSIFIERS = "Classifier: Programming Language :: Python :: 3\n" * 12
 
