@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from mxenv.question import Answers, Question
 
-VERSION = r"v?(\d{1,4}(?:\.\d{1,6}){1,3}(?:-(?:alpha|beta|rc)[.\d]{0,4})?)(?=[\s,+~-]|$)"
+VERSION = r"v?(\d{1,4}(?:\.\d{1,6}){1,3}(?:-(?:alpha|beta|rc)[.\d]{0,4})?)(?=[\s,+~-])"
 """To its whole length, without what a build or a distribution adds."""
 
 TOOLS = {
@@ -137,10 +137,12 @@ def _said(answers: Answers, name: str) -> Reading:
         return Unreadable(f"{name} did not end in time", passing=True)
     if completed.returncode:
         return Unreadable(f"{name} exited with {completed.returncode}")
-    after = completed.stdout.removeprefix(TOOLS[name])
-    # Some say in which package of the Go language they lie.
-    word = after.split(" ")[1:2] if name == "containerd" else [after]
-    match = re.match(VERSION, word[0]) if word and after != completed.stdout else None
+    first, end, _ = completed.stdout.partition("\n")
+    said = first.removeprefix(TOOLS[name])
+    if name == "containerd":
+        # It also says in which package of the Go language it lies.
+        said = said.partition(" ")[2]
+    match = re.match(VERSION, said + end) if first.startswith(TOOLS[name]) else None
     return Observed(match[1]) if match else Unreadable(f"{name} said {completed.stdout[:40]!r}")
 
 
@@ -154,10 +156,14 @@ def _packaged(answers: Answers, name: str) -> Reading:
         start = text.find(f"\nPackage: {package}\n")
         end = text.find("\n\n", start)
         stanza = text[start : end + 1 if end > 0 else None] if start >= 0 else ""
-        if "\nStatus: install ok installed\n" in stanza:
+        # Many hold the package of their engine, so that it is never upgraded unasked.
+        if (
+            "\nStatus: install ok installed\n" in stanza
+            or "\nStatus: hold ok installed\n" in stanza
+        ):
             _, _, after = stanza.partition("\nVersion: ")
             epoch, colon, rest = after.partition("\n")[0].partition(":")
-            match = re.match(VERSION, rest if colon else epoch) if "\n" in after else None
+            match = re.match(VERSION, f"{rest if colon else epoch}\n") if "\n" in after else None
             return Observed(match[1]) if match else Unreadable(f"{package} has no version")
     return Absent()
 
