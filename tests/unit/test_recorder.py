@@ -22,6 +22,7 @@ from mxenv.question import (
     Space,
     Stat,
     Status,
+    Symbols,
 )
 from mxenv.recorder import render
 from mxenv.recording import parse
@@ -187,3 +188,50 @@ def test_equal_answers_give_equal_bytes_in_any_order() -> None:
 def test_an_answer_to_another_question_is_a_bug_and_says_so() -> None:
     with pytest.raises(TypeError, match="no answer to"):
         recorded({Stat("/a"): Found("x")})
+
+
+class TestSharedObjects:
+    """What was read of them is kept in a document of its own, as a table one can read."""
+
+    TEXT = '{"bits":64,"machine":"x86_64","needed":["libc.so.6"],"soname":"a.so"}'
+
+    def test_what_was_read_is_given_again_letter_by_letter(self) -> None:
+        files = recorded(
+            {
+                File("/a.so", Part.ELF): Found(self.TEXT),
+                Glob("/lib/*.so", Part.ELF): Found((("/lib/b.so", Found(self.TEXT)),)),
+            }
+        )
+        assert json.loads(files["objects.json"])["/a.so"]["needed"] == ["libc.so.6"]
+        recording = parse({name: text.decode() for name, text in files.items()}, context="r")
+        assert recording.objects == {"/a.so": self.TEXT, "/lib/b.so": self.TEXT}
+        assert set(recording.paths) == {"/a.so", "/lib/b.so"}
+
+    def test_one_that_cannot_be_read_may_be_text_that_can(self) -> None:
+        said = {
+            File("/libc.so"): Found("GROUP ( libc.so.6 )"),
+            Glob("/*.so", Part.ELF): Found((("/libc.so", Unreadable("not an ELF file")),)),
+            File("/b.so", Part.ELF): Unreadable("ends early"),
+        }
+        reasons = json.loads(recorded(said)["unreadable.json"])
+        assert reasons == {"elf: /libc.so": "not an ELF file", "elf: /b.so": "ends early"}
+
+    def test_one_that_is_no_table_any_more_was_masked(self) -> None:
+        files = recorded({File("/a.so", Part.ELF): Found('{"machine":***}')})
+        assert json.loads(files["unreadable.json"]) == {"elf: /a.so": "not to be told"}
+        assert "objects.json" not in files
+
+    def test_symbols_are_kept_by_their_question(self) -> None:
+        asked = Symbols("/a.so", ("/b.so", "/c.so"))
+        files = recorded(
+            {
+                asked: Found("f\ng@V_1\n"),
+                Symbols("/b.so", ()): Found(""),
+                Symbols("/c.so", ()): Unreadable("ends early"),
+            }
+        )
+        kept = {"symbols /a.so /b.so /c.so": ["f", "g@V_1"], "symbols /b.so": []}
+        assert json.loads(files["symbols.json"]) == kept
+        assert json.loads(files["unreadable.json"]) == {"symbols /c.so": "ends early"}
+        recording = parse({name: text.decode() for name, text in files.items()}, context="r")
+        assert recording.symbols == {question: tuple(names) for question, names in kept.items()}

@@ -8,7 +8,19 @@ import pytest
 
 from mxenv.errors import RecordingError
 from mxenv.facts import Unreadable, View
-from mxenv.question import Command, Completed, Env, File, Glob, Link, Part, Question, Space, Stat
+from mxenv.question import (
+    Command,
+    Completed,
+    Env,
+    File,
+    Glob,
+    Link,
+    Part,
+    Question,
+    Space,
+    Stat,
+    Symbols,
+)
 from mxenv.recording import Entry, name, parse, place
 
 MAIN = """\
@@ -109,6 +121,9 @@ def test_the_time_may_be_a_string() -> None:
         (documents(unreadable={"/a": {"why": "x"}}), "r/unreadable.json: /a.why", "unknown field"),
         (documents(paths={"a": {}}), "r/paths.json: a", "not an absolute path"),
         (documents(paths={"/a": {"kind": "x"}}), "r/paths.json: /a.kind", "'x' is not one of"),
+        (documents(objects={"/a": 1}), "r/objects.json: /a", "a number where a table belongs"),
+        (documents(objects={"/a": {}}), "r/objects.json: /a", "not what is read of"),
+        (documents(symbols={"symbols /a": [1]}), "r/symbols.json: symbols /a[0]", "a number"),
         (documents(asked=[1]), "r/asked.json: [0]", "a number where a string belongs"),
     ],
 )
@@ -125,6 +140,8 @@ QUESTIONS: list[tuple[Question, str, str]] = [
     (File("/a"), "file /a", "/a"),
     (File("/a", Part.HEAD), "file /a", "/a"),
     (File("/a", Part.DIGEST), "digest /a", "/a"),
+    (File("/a", Part.ELF), "elf /a", "elf: /a"),
+    (Symbols("/a", ("/b", "/c d")), "symbols /a /b '/c d'", "symbols /a /b '/c d'"),
     (Glob("/a/*"), "paths /a/*", "glob: /a/*"),
     (Glob("/a/*", Part.WHOLE), "files /a/*", "glob: /a/*"),
     (Link("/a"), "link /a", "/a"),
