@@ -33,17 +33,20 @@ KEYS = (
     ),
     FactKey(name="cpu.model", meaning="what the processors call themselves", sources=INFO.path),
     FactKey(
-        name="cpu.count", meaning="how many the kernel runs on", sources=INFO.path, node_only=True
+        name="cpu.count",
+        meaning="how many processors the kernel runs on",
+        sources=INFO.path,
+        node_only=True,
     ),
     FactKey(
         name="cpu.governor",
-        meaning="what decides about their frequency; several if not all have the same",
+        meaning="what decides how fast processors run; several if not all have the same",
         sources=GOVERNORS.pattern,
         view=View.HOST,
     ),
     FactKey(
         name="cpu.numa_nodes",
-        meaning="how many groups with memory of their own they form",
+        meaning="how many groups with memory of their own the processors form",
         sources=NUMA.path,
         view=View.HOST,
         node_only=True,

@@ -42,7 +42,7 @@ KEYS = (
     ),
     FactKey(
         name="kernel.build",
-        meaning="which build of it, as `uname -v` has it",
+        meaning="which build of the kernel, as `uname -v` has it",
         sources=BUILD.path,
         view=View.HOST,
     ),

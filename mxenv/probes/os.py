@@ -30,7 +30,7 @@ KEYS = (
     ),
     FactKey(
         name="os.version",
-        meaning="its version, as `VERSION_ID` in os-release",
+        meaning="version of the distribution, as `VERSION_ID` in os-release",
         sources=f"{RELEASE.path}, {FALLBACK.path}",
     ),
 )

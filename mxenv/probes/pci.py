@@ -75,10 +75,15 @@ def _key(
 
 KEYS = (
     _key("pci.link.max_speed", "how fast the link to a device may be, a lane", unit="GT/s"),
-    _key("pci.link.max_width", "how many lanes it may have"),
+    _key("pci.link.max_width", "how many lanes the link to a device may have"),
     # Many devices slow their link down while they have nothing to do.
-    _key("pci.link.speed", "how fast it is now, a lane", unit="GT/s", volatile=True),
-    _key("pci.link.width", "how many lanes it has: fewer than it may have are a fault"),
+    _key(
+        "pci.link.speed", "how fast the link to a device is now, a lane", unit="GT/s", volatile=True
+    ),
+    _key(
+        "pci.link.width",
+        "how many lanes the link to a device has: fewer than it may have are a fault",
+    ),
     # A container of the same kind may have been given a device of another socket.
     _key("pci.numa_node", "which memory is near to a device; absent if all is", node_only=True),
 )

@@ -63,10 +63,10 @@ def _key(name: str, meaning: str, *, unit: str = "", node_only: bool = False) ->
 
 KEYS = (
     _key("rdma.firmware", "version of the firmware of an RDMA device"),
-    _key("rdma.model", "its model, as MT4129"),
-    _key("rdma.board", "what kind of board it is on, which decides what firmware fits"),
-    _key("rdma.kind", "what it is: CA, RNIC"),
-    _key("rdma.pci", "its PCI address", node_only=True),
+    _key("rdma.model", "model of an RDMA device, as MT4129"),
+    _key("rdma.board", "what board an RDMA device is on, which decides what firmware fits"),
+    _key("rdma.kind", "what an RDMA device is: CA, RNIC"),
+    _key("rdma.pci", "PCI address of an RDMA device", node_only=True),
     # A cable decides, not what is installed.
     _key("rdma.port.state", "whether a port is up: ACTIVE, DOWN", node_only=True),
     _key("rdma.port.rate", "how fast a port is", unit="Gb/s", node_only=True),

@@ -83,6 +83,10 @@ def test_every_fact_says_what_it_means(probe: Probe) -> None:
         assert key.meaning
 
 
+def test_every_fact_says_where_it_is_read(probe: Probe) -> None:
+    assert [key.name for key in probe.keys if not key.sources] == []
+
+
 def test_questions_are_about_absolute_paths(probe: Probe) -> None:
     for question in probe.questions:
         match question:

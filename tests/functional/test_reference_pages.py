@@ -7,12 +7,16 @@ from typing import TYPE_CHECKING
 
 import click
 
+from mxenv.api.nodes import keys
 from mxenv.cli._front import FRONT
 from mxenv.cli._status import MEANING
 from mxenv.codes import CODES
+from mxenv.facts import View
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from mxenv.facts import FactKey
 
 GROUPS = {
     "MX1": "A node, or what is inside an image, against the matrix",
@@ -33,6 +37,10 @@ def test_the_page_of_findings_is_the_table_of_codes(golden: Callable[[str, str],
     golden("docs/reference/findings.md", "\n".join(findings_page()) + "\n")
 
 
+def test_the_page_of_facts_is_what_probes_declare(golden: Callable[[str, str], None]) -> None:
+    golden("docs/reference/facts.md", "\n".join(facts_page()) + "\n")
+
+
 def test_every_code_belongs_to_a_group() -> None:
     assert {code[:3] for code in CODES} <= GROUPS.keys()
 
@@ -46,7 +54,7 @@ def command_page() -> Iterator[str]:
     yield ""
     yield "| exit status | meaning |"
     yield "| ---: | --- |"
-    yield from (f"| {status} | {meaning} |" for status, meaning in MEANING.items())
+    yield from (row(str(status), meaning) for status, meaning in MEANING.items())
     yield from section(FRONT, click.Context(FRONT, info_name="mxenv", auto_envvar_prefix="MXENV"))
 
 
@@ -97,3 +105,43 @@ def findings_page() -> Iterator[str]:
             yield known.meaning
             yield ""
             yield f"*What to do:* {known.remedy}"
+
+
+def facts_page() -> Iterator[str]:
+    known = keys()
+    yield "# Facts"
+    yield ""
+    yield "Rendered from the program by `nox -s render`: every fact that a probe asks for, whatever a"
+    yield f"node then says of it; {len(known)} of them. A fact is written `name`, or `name[instance]`"
+    yield "where there is one for each of several things. Its reading is a value, or *absent* (it was"
+    yield "looked for where it would be, and is not there), or *unreadable* with the reason; only the"
+    yield "first two are knowledge."
+    yield ""
+    yield "- **instance**: what tells the facts of one name apart. A part that begins with `@` is"
+    yield "  an address, in which two equal nodes may differ: the stack digest does not see it."
+    yield "- **of**: *host* if it speaks of the host wherever it is read (an image cannot hold it),"
+    yield "  or *place*, whatever was asked: a host, a container, an image."
+    yield "- **lasting**: *stack*, it enters both digests of the fingerprint. *node*, only the one"
+    yield "  that tells nodes apart, since equal nodes may differ in it. *volatile*, none, since it"
+    yield "  changes while nothing is changed."
+    for group in sorted({name.partition(".")[0] for name in known}):
+        yield ""
+        yield f"## {group}"
+        yield ""
+        yield row("fact", "meaning", "unit", "read from", "of", "lasting")
+        yield "| --- | --- | --- | --- | --- | --- |"
+        for name in sorted(name for name in known if name.partition(".")[0] == group):
+            yield fact(known[name])
+
+
+def fact(key: FactKey) -> str:
+    name = f"`{key.name}[{key.instance}]`" if key.instance else f"`{key.name}`"
+    of = "host" if key.view is View.HOST else "place"
+    lasting = "volatile" if key.volatile else "node" if key.node_only else "stack"
+    return row(name, key.meaning, key.unit, key.sources, of, lasting)
+
+
+def row(*cells: str) -> str:
+    # A star would make what follows it slanted.
+    texts = (cell.replace("|", "\\|").replace("*", "\\*") for cell in cells)
+    return " ".join(["|", *(f"{text} |" if text else "|" for text in texts)])
