@@ -114,7 +114,7 @@ def facts_page() -> Iterator[str]:
     yield "Rendered from the program by `nox -s render`: every fact that a probe asks for, whatever"
     yield f"a node then says of it; {len(known)} of them. A fact is written `name`, or"
     yield "`name[instance]` where there is one for each of several things. Its reading is a value,"
-    yield "or *absent* (it was looked for where it would be, and is not there), or *unreadable* with"
+    yield "or *absent* (looked for where it would be, and not there), or *unreadable* with"
     yield "the reason; only the first two are knowledge."
     yield ""
     yield "- **instance**: what tells the facts of one name apart. A part that begins with `@` is"
