@@ -34,9 +34,12 @@ DIRECTORIES = (
     "/opt/maca/bin",
     "/opt/maca/mxgpu_llvm/bin",
     "/opt/maca/ompi/bin",
+    "/opt/htdriver/bin",
+    "/opt/hpcc/bin",
+    "/opt/hpcc/htgpu_llvm/bin",
 )
 """Where a tool may be; the caller's PATH may hold anything."""
-VENDOR_DIRECTORIES = ("/opt/maca", "/opt/mxdriver", "/opt/mxn100", "/opt/hpcc")
+VENDOR_DIRECTORIES = ("/opt/maca", "/opt/mxdriver", "/opt/mxn100", "/opt/hpcc", "/opt/htdriver")
 """Whose libraries a vendor's tool may be told to load."""
 OUTPUT_LIMIT = 1 << 20
 FLOOD = 8 * OUTPUT_LIMIT
@@ -88,7 +91,7 @@ class Runner:
                     stdin=subprocess.DEVNULL,
                     stdout=stdout,
                     stderr=stderr,
-                    env={**_clean(self.environment), MARK: mark},
+                    env={**clean(self.environment), MARK: mark},
                     cwd="/",
                     start_new_session=True,
                 )
@@ -126,7 +129,7 @@ def _there(path: str) -> bool:
         return False
 
 
-def _clean(environment: Mapping[str, str]) -> dict[str, str]:
+def clean(environment: Mapping[str, str]) -> dict[str, str]:
     """Return an environment in which nothing of the caller's is loaded or changes the output."""
     kept = {"PATH": ":".join(DIRECTORIES), "LC_ALL": "C", "TERM": "dumb"}
     if any(_below(environment.get("MACA_PATH", ""), top) for top in VENDOR_DIRECTORIES):

@@ -1,0 +1,163 @@
+"""A tree of files as a shell tells of it: what is not known yet is noted, and asked for at once."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, BinaryIO, Generic, TypeVar, cast
+
+from mxenv.facts import Unreadable
+from mxenv.question import Status
+from mxenv.transports._tree import Unanswered
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What lies at a path, and where it leads if it is a link."""
+
+    status: Status
+    target: str | Unreadable = ""
+
+
+@dataclass(slots=True)
+class Missed:
+    """How often something was looked up that is not known yet."""
+
+    times: int = 0
+
+
+@dataclass(slots=True)
+class Shelf(Generic[K, V]):
+    """What is known of one kind, and what of it is wanted."""
+
+    missed: Missed
+    known: dict[K, V | Unreadable] = field(default_factory=dict)
+    wanted: dict[K, None] = field(default_factory=dict)
+
+    def get(self, key: K) -> V:
+        """Return what is known; raise `Unanswered` if that is nothing, or not yet anything."""
+        value = self.known.get(key, _UNKNOWN)
+        if isinstance(value, _Unknown):
+            self.wanted[key] = None
+            self.missed.times += 1
+            raise Unanswered("not asked yet")
+        if isinstance(value, Unreadable):
+            raise Unanswered(value.reason, passing=value.passing)
+        return value
+
+
+class _Unknown:
+    """Stands for what was never asked; what lies nowhere is known to be `None`."""
+
+
+_UNKNOWN = _Unknown()
+
+
+@dataclass(slots=True)
+class ShellTree:
+    """The files of a node, as `mxenv.transports._tree.Tree` asks for them."""
+
+    missed: Missed = field(default_factory=Missed)
+    entries: Shelf[str, Entry | None] = field(init=False)
+    listed: set[str] = field(default_factory=set)
+    """The paths that were put to ``ls``, whatever came of it."""
+    listings: Shelf[str, tuple[str, ...]] = field(init=False)
+    heads: dict[int, Shelf[str, bytes]] = field(default_factory=dict)
+    """The first bytes of files, by how many of them."""
+    digests: Shelf[str, str] = field(init=False)
+    packages: Shelf[tuple[str, int], bytes] = field(init=False)
+    variables: Shelf[str, str | None] = field(init=False)
+    spaces: Shelf[str, int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.variables = Shelf(self.missed)
+        self.spaces = Shelf(self.missed)
+        self.entries = Shelf(self.missed)
+        self.listings = Shelf(self.missed)
+        self.digests = Shelf(self.missed)
+        self.packages = Shelf(self.missed)
+
+    def lstat(self, path: str) -> Status | None:
+        """Say what lies at ``path``."""
+        if "\0" in path:
+            raise ValueError("embedded null byte")
+        os.fsencode(path)  # raises `ValueError` for what no file system can name
+        entry = self.entries.get(path)
+        return None if entry is None else entry.status
+
+    def readlink(self, path: str) -> str:
+        """Return the text of a link."""
+        entry = self.entries.get(path)
+        target = "" if entry is None else entry.target
+        if isinstance(target, Unreadable):
+            raise Unanswered(target.reason, passing=target.passing)
+        return target
+
+    def names(self, path: str) -> Iterable[str]:
+        """Return the names in a directory."""
+        return self.listings.get(path)
+
+    def open(self, path: str) -> BinaryIO:
+        """Open a file; every reading of it may turn out not to be known yet."""
+        return cast("BinaryIO", _Remote(self, path))
+
+    def head(self, path: str, size: int) -> bytes:
+        """Return the first ``size`` bytes of a file, or all if it has fewer."""
+        for asked, shelf in self.heads.items():
+            content = shelf.known.get(path)
+            if isinstance(content, bytes) and (asked >= size or len(content) < asked):
+                return content[:size]
+        return self.heads.setdefault(size, Shelf(self.missed)).get(path)
+
+    def forget(self) -> None:
+        """Let go of contents; what lies where is kept."""
+        self.heads.clear()
+        self.packages.known.clear()
+        self.spaces.known.clear()
+
+    def satisfied(self) -> None:
+        """Want nothing any more."""
+        for shelf in (self.entries, self.listings, self.digests, self.variables, self.spaces):
+            shelf.wanted.clear()
+        self.packages.wanted.clear()
+        for head in self.heads.values():
+            head.wanted.clear()
+
+    def along(self, path: str) -> None:
+        """Want everything on the way to ``path``, at once and not step by step."""
+        at = ""
+        for name in path.split("/"):
+            if name == "..":
+                return  # where that leads depends on what is not known yet
+            if name not in {"", "."}:
+                at += f"/{name}"
+                with suppress(ValueError, Unanswered):
+                    self.lstat(at)
+
+    def itself(self, number: str) -> None:
+        """Know what ``/proc/self`` is: the shell, not each of the programs that look there."""
+        for name, target in (("self", number), ("thread-self", f"{number}/task/{number}")):
+            link = Status("link", mode=0o777)
+            self.entries.known[f"/proc/{name}"] = Entry(link, target)
+
+
+@dataclass(slots=True)
+class _Remote:
+    """A file of the node, of which only what is read is fetched."""
+
+    tree: ShellTree
+    path: str
+    at: int = 0
+
+    def read(self, size: int) -> bytes:
+        """Return the next ``size`` bytes."""
+        content = self.tree.head(self.path, self.at + size)[self.at :]
+        self.at += len(content)
+        return content
