@@ -1,6 +1,6 @@
-"""What the tests stand on: a container engine, a registry, a base; skipped aloud, or required.
+"""What the tests stand on: an engine, a registry, a base, an sshd; skipped aloud, or required.
 
-``MXENV_TEST_REQUIRE=engine,registry,rootfs`` names the parts whose absence is a failure.
+``MXENV_TEST_REQUIRE=engine,registry,rootfs,sshd`` names the parts whose absence is a failure.
 ``MXENV_TEST_CACHE`` names the folder that keeps the base root file system between runs.
 """
 
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import _debian
 import _metax_base
 import _registry
+import _sshd
 import pytest
 import uv
 from hypothesis import settings
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 ROOT = Path(__file__).parent.parent
-PARTS = frozenset({"engine", "registry", "rootfs"})
+PARTS = frozenset({"engine", "registry", "rootfs", "sshd"})
 # How long one example takes says how busy the machine is, and nothing about a law.
 settings.register_profile("mxenv", deadline=None)
 settings.load_profile("mxenv")
@@ -124,6 +125,15 @@ def rootfs(request: pytest.FixtureRequest) -> Path:
         without("rootfs", reason)
     kept = os.environ.get("MXENV_TEST_CACHE")
     return _debian.rootfs(Path(kept) if kept else request.config.cache.mkdir("mxenv-rootfs"))
+
+
+@pytest.fixture(scope="session")
+def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[_sshd.Sshd]:
+    """An ssh server on loopback that knows one key; the client knows it as ``node``."""
+    if reason := _sshd.missing():
+        without("sshd", reason)
+    with _sshd.serve(tmp_path_factory.mktemp("sshd")) as running:
+        yield running
 
 
 @pytest.fixture(scope="session")
