@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from datetime import datetime
 
+    from mxenv.comparison import Comparison
     from mxenv.facts import FactKey, Snapshot
     from mxenv.fingerprint import Difference, Fingerprint
     from mxenv.probe import Host
@@ -215,6 +216,14 @@ def write_snapshot(snapshot: Snapshot, path: Path) -> None:
 def fingerprint_of(snapshot: Snapshot) -> Fingerprint:
     """Return the digests of ``snapshot``."""
     return fingerprint.fingerprint(snapshot, keys())
+
+
+def compare(before: Snapshot, after: Snapshot) -> Comparison:
+    """Return how two snapshots compare, side by side where their vendors differ."""
+    from mxenv import comparison  # noqa: PLC0415 - imported late: only here are two compared
+
+    prefixes = {key.name.partition(".")[0] for one in vendors() for key in one.probe.keys}
+    return comparison.compare(before, after, keys(), prefixes)
 
 
 def diff(before: Snapshot, after: Snapshot) -> tuple[Difference, ...]:

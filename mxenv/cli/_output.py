@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
+    from mxenv.comparison import Comparison
     from mxenv.facts import FactKey, Snapshot
-    from mxenv.fingerprint import Difference
     from mxenv.fleet import Fleet
     from mxenv.reports import Page, Report
     from mxenv.verdict import Verdict
@@ -49,12 +49,12 @@ class Output:
             raise UsageError(f"the format {self.format!r} is for verdicts only")
         emit(render(snapshot, keys, self._page()))
 
-    def differences(self, differences: Sequence[Difference]) -> None:
+    def comparison(self, comparison: Comparison) -> None:
         """Print what differs between two nodes."""
-        render = self._report().differences
+        render = self._report().comparison
         if render is None:
             raise UsageError(f"the format {self.format!r} is for verdicts only")
-        emit(render(differences, self._page()))
+        emit(render(comparison, self._page()))
 
     def fleet(self, fleet: Fleet) -> None:
         """Print many nodes in short."""

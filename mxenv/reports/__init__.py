@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from mxenv.comparison import Comparison
     from mxenv.facts import FactKey, Snapshot
-    from mxenv.fingerprint import Difference
     from mxenv.fleet import Fleet
     from mxenv.verdict import Verdict
 
@@ -42,5 +42,5 @@ class Report:
     verdicts: Callable[[Sequence[Verdict], Page], str]
     snapshot: Callable[[Snapshot, Mapping[str, FactKey], Page], str] | None = None
     """`None`: the format is for verdicts only."""
-    differences: Callable[[Sequence[Difference], Page], str] | None = None
+    comparison: Callable[[Comparison, Page], str] | None = None
     fleet: Callable[[Fleet, Page], str] | None = None

@@ -13,6 +13,7 @@ from mxenv.verdict import Outcome
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from mxenv.comparison import Comparison, Side
     from mxenv.facts import FactKey, Reading, Snapshot, Value
     from mxenv.fingerprint import Difference
     from mxenv.fleet import Fleet, Member
@@ -88,11 +89,28 @@ def snapshot(given: Snapshot, keys: Mapping[str, FactKey], page: Page) -> str:  
     return to_json(given, keys)
 
 
-def differences(given: Sequence[Difference], page: Page) -> str:  # noqa: ARG001 - no page to lay out
-    """Return every difference with all readings of both sides."""
-    rows = [_difference(one) for one in given]
-    document = {"schema": "mxenv.diff/1", "differences": rows}
+def comparison(given: Comparison, page: Page) -> str:  # noqa: ARG001 - no page to lay out
+    """Return every difference with all readings of both sides, and what stands for what."""
+    document = {
+        "schema": "mxenv.diff/1",
+        "differences": [_difference(one) for one in given.differences],
+        "counterparts": [
+            {"name": one.name, "before": _side(one.before), "after": _side(one.after)}
+            for one in given.counterparts
+        ],
+    }
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def _side(side: Side) -> dict[str, object]:
+    return {
+        "vendor": side.vendor,
+        "key": side.key,
+        "unit": side.unit,
+        "readings": [
+            {"of": item.of, "cards": item.count, **_reading(item.reading)} for item in side.items
+        ],
+    }
 
 
 def _difference(one: Difference) -> dict[str, object]:
@@ -159,6 +177,6 @@ REPORT = Report(
     title="JSON for programs",
     verdicts=verdicts,
     snapshot=snapshot,
-    differences=differences,
+    comparison=comparison,
     fleet=fleet,
 )

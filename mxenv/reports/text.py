@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mxenv.reports import Report
-from mxenv.reports._facts import differences, snapshot
+from mxenv.reports._facts import snapshot
 from mxenv.reports._fleet import fleet
 from mxenv.reports._page import STYLES, counted, harmless, labelled, said, wrapped
+from mxenv.reports._sides import comparison
 from mxenv.verdict import Outcome
 
 if TYPE_CHECKING:
@@ -110,6 +111,6 @@ REPORT = Report(
     title="text for people",
     verdicts=verdicts,
     snapshot=snapshot,
-    differences=differences,
+    comparison=comparison,
     fleet=fleet,
 )
