@@ -164,13 +164,15 @@ def _entries(
 def _parts(key: FactKey, instance: str, *, addresses: bool) -> tuple[str, ...]:
     if not key.instance:
         return (instance,)
-    names = key.instance.split("/")
     parts = key.parts(instance)
+    if addresses or "@" not in key.instance:
+        return parts
+    names = key.instance.split("/")
     # An instance may have fewer parts than its key (none was found): those are the first ones.
     return tuple(
         part
         for name, part in zip(names, parts, strict=False)
-        if addresses or not part or not name.startswith("@")
+        if not part or not name.startswith("@")
     )
 
 

@@ -9,6 +9,10 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 MASK = "***"
 """Stands for a URL, or a revision, that has not the form of one."""
@@ -43,8 +47,8 @@ def names(text: str) -> str:
 
     A folder with an ``__init__.py`` of its own is followed by that: it is no namespace.
     """
-    tops = {line.partition("/")[0] if "/" in line else line for line in text.split("\n")}
     marked = f"\n{text}"
+    tops = {line.partition("/")[0] if "/" in line else line for line in _first_lines(marked)}
     lines: set[str] = set()
     for top in tops:
         name = top.lstrip('"').partition(",")[0].rstrip("\r")
@@ -56,6 +60,27 @@ def names(text: str) -> str:
         elif name:
             lines.add(name)
     return "".join(f"{line}\n" for line in sorted(lines))
+
+
+def _first_lines(marked: str) -> Iterator[str]:
+    """Yield lines, of those in a row that lie in one folder only the first.
+
+    Nearly always they are sorted, and to count is far cheaper than to look at each.
+    """
+    at = 0
+    while at >= 0:
+        end = marked.find("\n", at + 1)
+        line = marked[at + 1 : end if end >= 0 else None]
+        yield line
+        top, slash, _ = line.partition("/")
+        last = marked.rfind(f"\n{top}/", end) if slash and end >= 0 else -1
+        if last >= 0 and marked.count("\n", end, last) == marked.count(f"\n{top}/", end, last):
+            end = marked.find("\n", last + 1)
+        elif last >= 0:
+            # In no order: looked at line by line.
+            yield from marked[end + 1 :].split("\n")
+            return
+        at = end
 
 
 def record(content: bytes) -> str:

@@ -62,6 +62,14 @@ class Site:
         forms = ("*.dist-info/METADATA", "*.egg-info/PKG-INFO", "*.egg-info")
         return tuple(self._each(form, Part.METADATA, HEAD) for form in forms)
 
+    def folders(self, answers: Answers) -> Iterator[str]:
+        """Yield the paths of all metadata, without the names of the files in it."""
+        for glob in self.metadata:
+            for path, _ in matches(answers, glob):
+                folder = path.removesuffix("/METADATA").removesuffix("/PKG-INFO")
+                if folder.endswith(INFO):
+                    yield folder
+
     @property
     def record(self) -> Glob:
         """The list of installed files."""

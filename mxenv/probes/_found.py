@@ -101,17 +101,20 @@ class Disk:
 
     def look(self, site: Site) -> None:
         """Note what lies in the directories that ``site`` asks about."""
-        globs = (site.listing,)
-        if not isinstance(self.answers[site.listing], Found):
-            globs = site.metadata  # as recordings of before have it
-        for glob in globs:
-            for path, part in matches(self.answers, glob):
-                above, _, name = (
-                    path.removesuffix("/METADATA").removesuffix("/PKG-INFO").rpartition("/")
-                )
-                if not isinstance(part, Unreadable) or name.endswith(INFO):
-                    self.names.setdefault(above, []).append(name)
-                    self._sites[above] = site
+        if isinstance(self.answers[site.listing], Found):
+            found = [
+                path for path, p in matches(self.answers, site.listing) if isinstance(p, Found)
+            ]
+        else:
+            found = list(site.folders(self.answers))  # as recordings of before have it
+        last: str | None = None
+        names: list[str] = []
+        for path in found:
+            directory, _, name = path.rpartition("/")
+            if directory != last:
+                last, names = directory, self.names.setdefault(directory, [])
+                self._sites[directory] = site
+            names.append(name)
 
     def forget(self, directory: str) -> None:
         """Take away a directory that is another one by a second name."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from mxenv import version
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from mxenv.probes._found import Disk
     from mxenv.question import Question
 
+DIGEST = re.compile(r"[0-9a-f]{64}")
 ALTERED = "python.package.altered"
 SITES = "PREFIX/lib/python3*/*-packages"
 
@@ -130,7 +132,7 @@ def _record(distribution: Distribution) -> Reading:
     if not isinstance(answer, Found):
         return answer
     digest = answer.value.partition("\n")[0]
-    known = len(digest) == 64 and all(sign in "0123456789abcdef" for sign in digest)  # noqa: PLR2004 - SHA-256
+    known = DIGEST.fullmatch(digest)
     return Observed(digest) if known else Unreadable("no digest of it was given")
 
 
