@@ -86,9 +86,11 @@ class RecordingHost:
         given = self._recorded(question, walker)
         if not isinstance(given, Absent):
             return given
-        if self.view is View.IMAGE and (reason := of_an_image(question)) is not None:
+        known = self.recording.knows(question)
+        told = known and self.recording.asked is not None
+        if not told and self.view is View.IMAGE and (reason := of_an_image(question)) is not None:
             return reason
-        if not self.recording.knows(question):
+        if not known:
             return NOT_RECORDED
         return Completed(NOT_FOUND) if isinstance(question, Command) else given
 
