@@ -31,9 +31,11 @@ VENDORS = (
     ("/usr/lib64", ("libcuda.so.1", "libnvidia-ml.so.1", "libmxsml.so")),
 )
 """Where vendors put their libraries, and a host's driver its own; links to one are not asked."""
-SYSTEM = ("/lib/*-linux-gnu", "/usr/lib/*-linux-gnu", "/lib64", "/usr/lib64")
-BASIC = ("libc.so.6", "libstdc++.so.6")
-"""What says how new a system is."""
+BASIC = {
+    "libc.so.6": ("/lib/*-linux-gnu", "/lib64"),
+    "libstdc++.so.6": ("/usr/lib/*-linux-gnu", "/usr/lib64"),
+}
+"""What says how new a system is, and where it lies on every one that is known."""
 FRAMEWORK = {
     "torch": ("torch/lib/*.so*", "torch/*.so"),
     "paddlepaddle": ("paddle/libs/*.so*", "paddle/base/*.so"),
@@ -134,7 +136,9 @@ def _each(folder: str, names: tuple[str, ...]) -> tuple[Glob, ...]:
 
 
 VENDOR_GROUPS = tuple(Group(owner=at, globs=_each(at, names)) for at, names in VENDORS)
-SYSTEM_GLOBS = tuple(Glob(f"{at}/{name}", Part.ELF) for at in SYSTEM for name in BASIC)
+SYSTEM_GLOBS = tuple(
+    Glob(f"{at}/{name}", Part.ELF) for name, places in BASIC.items() for at in places
+)
 
 
 def vendor_groups(answers: Answers) -> Iterator[Group]:

@@ -59,7 +59,7 @@ def stack(*defines: str) -> dict[str, bytes]:
     }
 
 
-LINKS = {"opt/maca": "maca-3.5.3", "opt/conda/bin/python3": "python3.10"}
+LINKS = {"opt/maca": "maca-3.5.3", "opt/conda/bin/python3": "python3.10", "lib": "usr/lib"}
 
 
 def lay(top: Path, files: dict[str, bytes]) -> str:

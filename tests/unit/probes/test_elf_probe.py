@@ -40,7 +40,7 @@ SYSTEM = {
     f"{LIBS}/libm.so.6": shared(defines=("sin",)),
     "/opt/conda/bin/python3.10": shared(needed=("libc.so.6",), defines=("PyList_New",)),
 }
-LINKS = {"/opt/conda/bin/python3": "python3.10"}
+LINKS = {"/opt/conda/bin/python3": "python3.10", "/lib": "usr/lib"}
 METAX = {
     **SYSTEM,
     **dist("torch", "2.8.0+metax3.5.3.9"),
@@ -172,7 +172,7 @@ def test_a_driver_of_the_host_that_is_in_no_image_can_be_in_its_place() -> None:
 
 def test_without_a_python_its_symbols_are_not_known() -> None:
     without = {path: data for path, data in METAX.items() if "/bin/" not in path}
-    told = wrong(look(without, links={}))
+    told = wrong(look(without, links={"/lib": "usr/lib"}))
     assert isinstance(told["elf.undefined"], Unreadable)
     assert "python3" in told["elf.undefined"].reason
 
