@@ -39,6 +39,7 @@ PER_CARD = (
     "nvidia.device.bios",
     "nvidia.device.ecc",
     "nvidia.device.power_cap_w",
+    "nvidia.device.persistence",
     "nvidia.device.slicing",
     "nvidia.device.fabric",
 )
@@ -131,6 +132,7 @@ def _readings(gpu: Gpu) -> dict[str, Reading | None]:
         gpu.bios,
         gpu.ecc,
         gpu.power_cap_w,
+        gpu.persistence,
         gpu.slicing,
         gpu.fabric,
     )

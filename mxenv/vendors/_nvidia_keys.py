@@ -161,6 +161,13 @@ KEYS = (
         view=View.HOST,
     ),
     FactKey(
+        name="nvidia.device.persistence",
+        meaning="whether a card is kept awake while nobody uses it, on or off",
+        instance="@bdf",
+        sources=_SMI,
+        view=View.HOST,
+    ),
+    FactKey(
         name="nvidia.device.slicing",
         meaning="whether a card is set to be sliced (MIG), on or off",
         instance="@bdf",

@@ -43,6 +43,7 @@ class Gpu:
     bios: Reading | None = None
     ecc: Reading | None = None
     power_cap_w: Reading | None = None
+    persistence: Reading | None = None
     slicing: Reading | None = None
     fabric: Reading | None = None
     firmware: tuple[tuple[str, Reading], ...] = ()

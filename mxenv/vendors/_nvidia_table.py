@@ -32,7 +32,7 @@ _HEAD = (
 _PROCESSES = r"(?m)^\| Processes:"
 """What follows once every card was listed."""
 _RULE = r"[+|][-=+]+[+|]"
-_CARD = r"(?a)(\d{1,3})\s+(\S.*?)\s+(?:On|Off)"
+_CARD = r"(?a)(\d{1,3})\s+(\S.*?)\s+(On|Off)"
 _BUS = r"(\S+)\s+(?:On|Off|N/A)"
 _CAP = r".*/\s*(\d{1,5}W|N/A)"
 _MEMORY = r".*/\s*(\d{1,9}MiB)"
@@ -104,6 +104,7 @@ def _gpu(row: Row) -> Gpu | None:
         state=Observed(AVAILABLE),
         ecc=_ecc(row[0][2]),
         power_cap_w=_amount(cap[1], "W"),
+        persistence=Observed(card[3].lower()),
         slicing=switch(row[2][2]) if len(row) == len(_NAMES) else None,
     )
 

@@ -45,6 +45,8 @@ _FIRMWARE = (
     ("inforom-oem", ("inforom_version", "oem_object"), r"(?a)\d{1,2}\.\d{1,2}"),
     ("inforom-power", ("inforom_version", "pwr_object"), r"(?a)\d{1,2}\.\d{1,2}"),
 )
+_PROCESSES = r"(?s)<(processes|accounted_processes)>.*?</\1>"
+"""Nothing of these is told, and their names may hold anything, masked or not."""
 _PCI_ID = r"(?ai)([0-9A-F]{4})(10DE)"
 _COUNT = r"(?a)\d{1,3}"
 _NUMBER = r"(?a)\d{1,5}"
@@ -60,7 +62,7 @@ def parse(text: str) -> Output | Unreadable:
     # A warning about a card may stand before the document, and after it.
     document = text[start : end + len(ROOT) + 3] if end >= 0 else text[start:]
     try:
-        return _output(tree(document))
+        return _output(tree(re.sub(_PROCESSES, "", document)))
     except Refused as refused:
         return not_understood(text, str(refused))
 
@@ -109,6 +111,7 @@ def _gpu(card: Element) -> Gpu:
         bios=_told(card, bios, "vbios_version"),
         ecc=_told(card, switch, "ecc_mode", "current_ecc"),
         power_cap_w=_power_cap(card),
+        persistence=_told(card, switch, "persistence_mode"),
         slicing=_told(card, switch, "mig_mode", "current_mig"),
         fabric=_told(card, _fabric, "fabric", "state"),
         firmware=tuple(_firmware(card)),

@@ -75,6 +75,11 @@ CARD = """\
 		<fabric>
 			<state>Completed</state>
 		</fabric>
+		<processes>
+			<process_info>
+				<process_name>python3 --token=*** &
+			</process_info>
+		</processes>
 	</gpu>
 """
 SLICE = """\
