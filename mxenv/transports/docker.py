@@ -1,0 +1,172 @@
+"""A container of Docker or podman, running or not."""
+
+from __future__ import annotations
+
+import re
+import time
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mxenv.errors import HostUnreachable, UsageError
+from mxenv.facts import Absent, Unreadable, View
+from mxenv.question import Command, Env, Found, Space
+from mxenv.transports import Transport
+from mxenv.transports._tree import answer, of_an_image
+from mxenv.transports._watched import Watch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from docker import APIClient
+
+    from mxenv.probe import Host
+    from mxenv.question import Answers, Given, Question
+    from mxenv.transports import Terms
+    from mxenv.transports._container_tree import ContainerTree
+
+SECONDS = 15.0
+SHELL = ("/bin/sh",)
+NO_SHELL = re.compile(r"no such file or directory|not found|permission denied", re.IGNORECASE)
+"""What runtimes say of a program that is not in a container, among many other words."""
+ENGINE = "is a container engine running, and may you use it? DOCKER_HOST names another one"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Container:
+    """What the engine says of a container."""
+
+    api: APIClient
+    address: str
+    id: str
+    name: str
+    running: bool
+    variables: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArchiveHost:
+    """A container without a shell: its files are handed out by the engine."""
+
+    name: str
+    tree: ContainerTree
+    variables: Mapping[str, str]
+    why: str
+    """Why nothing can be run in it."""
+    view: View = View.CONTAINER
+
+    def gather(self, questions: Iterable[Question]) -> Answers:
+        """Answer from the files; nothing is run."""
+        return answer(self.tree, questions, self._beside)
+
+    def _beside(self, question: Question) -> Given | None:
+        match question:
+            case Env(name):
+                value = self.variables.get(name)
+                return Absent() if value is None else Found(value)
+            case Command():
+                return Unreadable(f"{self.why}: no command can be run")
+            case Space():
+                return Unreadable(f"{self.why}: nothing says how much is free")
+            case _ if isinstance(of_an_image(question), Unreadable):
+                return Unreadable(f"{self.why}: the engine hands out no files of the kernel")
+            case _:
+                return None
+
+
+@contextmanager
+def _open(rest: str, terms: Terms) -> Iterator[Host]:
+    if not rest:
+        raise UsageError("'docker:' names no container", hint="say docker:NAME")
+    seconds = SECONDS if terms.seconds is None else terms.seconds
+    watch = Watch(time.monotonic() + seconds, terms.stop)
+    api = _engine(rest, seconds)
+    with closing(api), ExitStack() as stack:
+        container = _inspected(api, rest)
+        host = _shell_in(container, terms, watch, stack) if container.running else None
+        yield host or _files_of(container, watch)
+
+
+def _engine(rest: str, seconds: float) -> APIClient:
+    import docker  # noqa: PLC0415 - imported late: it brings requests, and takes a while
+
+    try:
+        given = docker.utils.kwargs_from_env()
+        return docker.APIClient(version="auto", timeout=seconds, **given)
+    except (docker.errors.DockerException, OSError) as error:
+        raise HostUnreachable(
+            f"no container engine answers: {_plain(error)}", context=f"docker:{rest}", hint=ENGINE
+        ) from None
+
+
+def _plain(error: Exception) -> str:
+    """Return the part of an engine's error that says something."""
+    explanation = getattr(error, "explanation", None)
+    if explanation:
+        return str(explanation)
+    return re.split(r"Error while fetching server API version: ", str(error))[-1]
+
+
+def _inspected(api: APIClient, rest: str) -> _Container:
+    from docker import errors  # noqa: PLC0415 - imported late: the SDK is there by now
+
+    try:
+        state = api.inspect_container(rest)
+    except errors.NotFound:
+        raise HostUnreachable(
+            "the engine has no such container",
+            context=f"docker:{rest}",
+            hint="`docker ps -a` lists what it has",
+        ) from None
+    except (errors.DockerException, OSError) as error:
+        raise HostUnreachable(_plain(error), context=f"docker:{rest}", hint=ENGINE) from None
+    entries = (state.get("Config") or {}).get("Env") or ()
+    return _Container(
+        api=api,
+        address=rest,
+        id=state["Id"],
+        name=str(state.get("Name") or rest).lstrip("/"),
+        running=bool((state.get("State") or {}).get("Running")),
+        variables={name: value for name, _, value in (str(e).partition("=") for e in entries)},
+    )
+
+
+def _shell_in(container: _Container, terms: Terms, watch: Watch, stack: ExitStack) -> Host | None:
+    """Return a shell in the container that has answered; `None` if there is none in it."""
+    from docker import errors  # noqa: PLC0415 - imported late: the SDK is there by now
+
+    from mxenv.transports import _shell  # noqa: PLC0415 - imported late: many nodes need none
+    from mxenv.transports._container_pipe import ContainerPipe  # noqa: PLC0415 - the same
+    from mxenv.transports._shell_talk import Lost  # noqa: PLC0415 - the same
+
+    pipe = None
+    try:
+        pipe = ContainerPipe(container.api, container.id, SHELL)
+        talk = _shell.opened(
+            pipe,
+            terms,
+            deadline=watch.deadline,
+            name=container.name,
+            view=View.CONTAINER,
+            variables=container.variables,
+        )
+        return stack.enter_context(talk)
+    except (errors.DockerException, Lost, OSError) as error:
+        if pipe.refused() if pipe else NO_SHELL.search(_plain(error)):
+            return None
+        context = f"docker:{container.address}"
+        raise HostUnreachable(_plain(error), context=context, hint=ENGINE) from None
+
+
+def _files_of(container: _Container, watch: Watch) -> ArchiveHost:
+    from mxenv.transports._container_tree import ContainerTree  # noqa: PLC0415 - imported late: most have a shell
+
+    return ArchiveHost(
+        name=container.name,
+        tree=ContainerTree(container.api, container.id, watch),
+        variables=container.variables,
+        why="it has no shell" if container.running else "it does not run",
+    )
+
+
+TRANSPORT = Transport(title="a container of Docker or podman", address="NAME", open=_open)
