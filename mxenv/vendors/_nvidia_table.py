@@ -52,7 +52,9 @@ def parse(text: str) -> Output | Unreadable:
     end = re.search(_PROCESSES, text)
     if head is None or end is None:
         return not_understood(text, "it is no table, or was cut")
-    groups = _groups(text[head.end() : end.start()])
+    # What follows a blank line is another box: the slices, which name no card by its address.
+    body, *_ = re.split(r"\n[ \t]*\n", text[head.end() : end.start()])
+    groups = _groups(body)
     names = next(groups, [])
     if not names or [tuple(" ".join(c.lower().split()) for c in row) for row in names] != list(
         _NAMES[: len(names)]

@@ -325,6 +325,43 @@ def test_a_document_without_bounds_is_refused() -> None:
             _xml.tree(text)
 
 
+OLDER = """\
++-----------------------------------------------------------------------------+
+| NVIDIA-SMI 450.80.02    Driver Version: 450.80.02    CUDA Version: 11.0     |
+|-------------------------------+----------------------+----------------------+
+| GPU  Name        Persistence-M| Bus-Id        Disp.A | Volatile Uncorr. ECC |
+| Fan  Temp  Perf  Pwr:Usage/Cap|         Memory-Usage | GPU-Util  Compute M. |
+|                               |                      |               MIG M. |
+|===============================+======================+======================|
+|   0  A100-PCIE-40...     Off  | 00000000:3B:00.0 Off |                   On |
+| N/A   29C    P0    33W / 250W |     11MiB / 40537MiB |     N/A      Default |
+|                               |                      |              Enabled |
++-------------------------------+----------------------+----------------------+
+
++-----------------------------------------------------------------------------+
+| MIG devices:                                                                |
++------------------+----------------------+-----------+-----------------------+
+| GPU  GI  CI  MIG |         Memory-Usage |        Vol|         Shared        |
++-----------------------------------------------------------------------------+
+
++-----------------------------------------------------------------------------+
+| Processes:                                                                  |
+"""
+
+
+def test_an_older_table_is_read_and_a_name_that_was_cut_is_not_guessed() -> None:
+    said = _nvidia_table.parse(OLDER)
+    assert isinstance(said, Output)
+    (card,) = said.gpus
+    assert isinstance(card.model, Unreadable)
+    assert (card.bdf, card.memory_mib) == ("0000:3b:00.0", Observed(40537))
+    assert (card.slicing, card.power_cap_w) == (Observed("on"), Observed(250))
+    eldest = "\n".join(line for line in OLDER.splitlines() if "MIG M." not in line)
+    said = _nvidia_table.parse(eldest.replace("\n" + OLDER.splitlines()[9], ""))
+    assert isinstance(said, Output)
+    assert said.gpus[0].slicing is None
+
+
 @pytest.mark.parametrize(
     ("returncode", "text"),
     [
