@@ -14,6 +14,10 @@ Value = str | int | float | tuple[str | int | float, ...]
 """What a fact may hold; versions are strings, exactly as they were read."""
 
 
+EVERY = "*"
+"""The last part of an instance that stands for the rest of a list, which nobody could read."""
+
+
 class View(StrEnum):
     """Whose fact it is: in a container the driver is the host's, the SDK is the image's."""
 

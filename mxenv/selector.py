@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, assert_never
 
 from mxenv import version
 from mxenv.errors import UsageError
-from mxenv.facts import Absent, Fact, FactKey, Observed, Reading, Unreadable
+from mxenv.facts import EVERY, Absent, Fact, FactKey, Observed, Reading, Unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -61,7 +61,8 @@ class Seen:
     @property
     def subject(self) -> str:
         """Return what people call it: a distribution by its name, anything else by its label."""
-        return self.name if self.label.startswith(f"{PACKAGE}[") else self.label
+        named = self.label.startswith(f"{PACKAGE}[") and self.name != EVERY
+        return self.name if named else self.label
 
     @property
     def found(self) -> str:
@@ -144,9 +145,10 @@ class Selector:
 
     def _one_of_a_list(self, fact: Fact, facts: tuple[Fact, ...]) -> bool:
         """Tell whether an unreadable fact is one part of a list that was read, not the list."""
-        group = self._parts(fact.instance)[:-1]
-        return bool(fact.instance) and any(
-            isinstance(f.reading, Observed) and self._parts(f.instance)[:-1] == group for f in facts
+        *group, last = self._parts(fact.instance)
+        return last not in ("", EVERY) and any(
+            isinstance(f.reading, Observed) and [*self._parts(f.instance)[:-1]] == group
+            for f in facts
         )
 
 

@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from mxenv.facts import Absent, Fact, FactKey, Observed, Reading, Unreadable
+from mxenv.facts import EVERY, Absent, Fact, FactKey, Observed, Reading, Unreadable
 from mxenv.probe import Probe
 from mxenv.probes import _importing, _packages, _places
 from mxenv.probes._distributions import Site
@@ -89,7 +89,8 @@ def read(answers: Answers) -> Iterator[Fact]:
     if disk.environments and (closed := _closed(answers)):
         yield closed
     yield from _unmet(answers, disk)
-    nothing = Absent() if disk.environments else _nothing(answers)
+    unlisted = (f.reading for f in facts if f.instance.endswith(f"/{EVERY}"))
+    nothing = next(unlisted, Absent()) if disk.environments else _nothing(answers)
     for key in KEYS:
         if key.name not in told:
             reading = UNASKED if key.name == _packages.ALTERED and disk.environments else nothing
@@ -113,7 +114,8 @@ def _facts(environment: Environment, disk: Disk) -> Iterator[Fact]:
     sites = disk.sites(environment)
     if environment.interpreters or sites:
         path = environment.interpreter
-        reading: Reading = Observed(path) if path else Absent()
+        nowhere = _no_interpreter(disk.answers, env)
+        reading: Reading = Observed(path) if path else nowhere
         source = f"{env}/bin/python3*"
         yield Fact(key="python.interpreter", instance=env, reading=reading, source=source)
         series = environment.series
@@ -125,6 +127,16 @@ def _facts(environment: Environment, disk: Disk) -> Iterator[Fact]:
         yield Fact(key="python.site", instance=env, reading=reading, source=f"{env}/lib/python3*")
     for key, source, reason in environment.closed:
         yield Fact(key=key, instance=env, reading=reason, source=source)
+        if key == "python.site":
+            # Whatever lies there is not among the distributions that were found.
+            every = f"{env}/{EVERY}"
+            yield Fact(key="python.package", instance=every, reading=reason, source=source)
+
+
+def _no_interpreter(answers: Answers, env: str) -> Reading:
+    """Return what it means that an environment has none, if it was looked for there."""
+    answer = answers.given.get(Asked(env).binaries)
+    return answer if isinstance(answer, Unreadable) else Absent()
 
 
 def _whole_versions(environment: Environment, answers: Answers) -> Iterator[tuple[Reading, str]]:

@@ -124,6 +124,19 @@ class TestWhatIsKnown:
         assert parse("python.package[torch]").seen(node)[0].reading == Absent()
         assert parse("python.package[rubbish]").seen(node)[0].reading == DARK
 
+    def test_the_rest_of_a_list_that_could_not_be_read_may_hold_anything(self) -> None:
+        node = snapshot(
+            fact("python.package[/opt/conda/numpy]", "1.26.4"),
+            fact("python.package[/opt/conda/*]", DARK),
+        )
+        (seen,) = parse("python.package[torch]").seen(node)
+        assert seen.reading == DARK
+        assert parse("python.package[numpy]").seen(node)[0].reading == Observed("1.26.4")
+
+    def test_the_rest_of_a_list_has_no_name_of_its_own(self) -> None:
+        (seen,) = parse("python.package").seen(snapshot(fact("python.package[/usr/*]", DARK)))
+        assert seen.subject == "python.package[/usr/*]"
+
     def test_every_instance_is_seen(self) -> None:
         node = snapshot(fact("metax.device.model[a]", "C500"), fact("metax.device.model[b]", DARK))
         labels = [seen.label for seen in parse("metax.device.model").seen(node)]

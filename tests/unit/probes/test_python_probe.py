@@ -233,6 +233,7 @@ def test_an_environment_that_may_not_be_looked_into_is_unreadable() -> None:
     facts = look({"/opt/conda/bin/python3.10": ""}, given=given)
     assert facts["python.version[/opt/conda/envs/secret]"] == [denied]
     assert denied in facts["python.site[/opt/conda]"]
+    assert facts["python.package[/opt/conda/*]"] == [denied]
 
 
 def test_where_others_could_not_be_looked_for_there_may_be_more() -> None:
