@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from mxenv.question import Given, Question
     from mxenv.stores import ImageDescription, Source
 
-_ALWAYS = "METADATA"
-"""What is asked for in the second round, nearly always: keeping it saves reading it again."""
+_ALWAYS = re.compile(r"METADATA|.+\.pth")
+"""What is asked for in later rounds, nearly always: keeping it saves reading it again."""
 _OBJECTS = re.compile(
     r".*(?:"
     r"/(?:site|dist)-packages/(?!nvidia/)(?:[^/]+/){0,2}[^/]+\.so[^/]*"
     r"|/opt/(?:maca|mx|hpcc)[^/]*/(?:mxgpu_llvm/)?lib/[^/]+\.so[^/]*"
-    r"|/lib[^/]*/(?:[^/]+/)?(?:ld-linux|lib(?:c|m|dl|rt|util|pthread|stdc\+\+|gcc_s|python3)\b)[^/]*"
+    r"|/lib[^/]*/(?:[^/]+/)?(?:ld-linux|lib(?:c|m|dl|rt|util|pthread|stdc\+\+|gcc_s|python3[^/]*)[.-])[^/]*"
     r"|/bin/python3[^/]*"
     r")"
 )
@@ -36,7 +36,7 @@ _OBJECTS = re.compile(
 
 def wanted(questions: Iterable[Question]) -> Callable[[str], Want]:
     """Return which paths may be asked for: by their last names, for links may lead anywhere."""
-    names = {_ALWAYS}
+    names: set[str] = set()
     patterns: dict[str, None] = {}
     objects = False
     for question in questions:
@@ -57,7 +57,8 @@ def wanted(questions: Iterable[Question]) -> Callable[[str], Want]:
         if objects and _OBJECTS.fullmatch(path):
             return Want.FILE
         name = path.rpartition("/")[2]
-        return Want.CONTENT if name in names or matches(name) else Want.NOTHING
+        kept = name in names or matches(name) or _ALWAYS.fullmatch(name)
+        return Want.CONTENT if kept else Want.NOTHING
 
     return want
 

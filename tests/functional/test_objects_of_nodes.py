@@ -46,9 +46,11 @@ def stack(*defines: str) -> dict[str, bytes]:
         ),
         "opt/conda/bin/python3.10": shared(needed=("libc.so.6",), defines=("PyList_New",)),
         f"{LIBS}/libc.so.6": shared(provides=("GLIBC_2.35",), defines=("puts@GLIBC_2.35",)),
+        f"{LIBS}/libstdc++.so.6": shared(provides=("GLIBCXX_3.4.30",), defines=("_Znwm",)),
+        f"{SITE}/setuptools.pth": b"import os\n",
         f"{SITE}/torch/lib/libc10_cuda.so": shared(
             soname="libc10_cuda.so",
-            needed=("libmcruntime.so", "libc.so.6"),
+            needed=("libmcruntime.so", "libc.so.6", "libstdc++.so.6"),
             needs={"libc.so.6": ("GLIBC_2.28",)},
             undefined=("mcMalloc",),
             defines=("init", *defines),
