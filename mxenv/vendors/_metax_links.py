@@ -48,19 +48,18 @@ def _links(said: Topology, addresses: dict[str, str], source: str) -> Iterator[F
     names = {**said.nics, **addresses}
     lost: set[str] = set()
     for pair, reading in said.links.items():
-        cards = [label for label in pair if label.startswith("GPU")]
-        lost.update(label for label in cards if label not in names)
-        if lost.isdisjoint(cards):
-            one, other = (names.get(label, label) for label in pair)
-            # A card's address comes first, and of two cards the lower one.
-            ends = sorted((one, other)) if len(cards) > 1 else (one, other)
+        lost.update(label for label in pair if label not in names)
+        if lost.isdisjoint(pair):
+            one, other = (names[label] for label in pair)
+            # A card's address comes before a NIC's name, and of two cards the lower one.
+            ends = (one, other) if pair[1] in said.nics else sorted((one, other))
             yield Fact(key=LINK, instance="/".join(ends), reading=reading, source=source)
     for key, near in ((NUMA, said.nodes), (CPUS, said.cpus)):
         for label, reading in near.items():
             if label in names:
                 yield Fact(key=key, instance=names[label], reading=reading, source=source)
     if lost or said.complaints:
-        which = f"the address of {min(lost)} is not known" if lost else said.complaints[0]
+        which = f"which one is {min(lost)} is not known" if lost else said.complaints[0]
         reading = Unreadable(f"not all of it was read: {which}")
         yield Fact(key=LINK, reading=reading, source=source)
 

@@ -10,7 +10,7 @@ from mxenv.question import Answers, Command, Completed, File, Found, Glob, Link,
 from mxenv.vendors._metax_brand import METAX, SECONDS, Brand, speaks
 from mxenv.vendors._metax_place import MODULE, Place
 from mxenv.vendors._mxsmi import version
-from mxenv.vendors._words import excerpt, plain
+from mxenv.vendors._words import excerpt, matched, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,6 +37,7 @@ MODINFO = Command(("modinfo", NAME), seconds=SECONDS)
 QUESTIONS: tuple[Question, ...] = (VERSION, PARAMETERS, MODULES, KERNEL, *BUILT)
 
 _STATE = r"^{} \d+ \d+ \S+ (\w+)"
+_RELEASE = r"\d+(?:\.\d+)+[\w.+~-]*"
 _FIELD = r"^{}:[ \t]+(\S+)"
 _OWN = re.compile(r"/sys/module/([A-Za-z0-9_]{1,64})")
 _PASSED_ON = re.compile(r"vfio\w*|pci_stub|xen_pciback")
@@ -175,6 +176,8 @@ def _modinfo(answers: Answers, place: Place) -> Iterator[Fact]:
         return
     told = _field(answers, "version")
     built = _field(answers, "vermagic")
+    if isinstance(built, Observed):
+        built = matched(str(built.value), re.compile(_RELEASE), "a kernel's release")
     if isinstance(told, Observed):
         told = version(str(told.value))
     elif place.container is not False:

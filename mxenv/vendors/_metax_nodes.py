@@ -24,13 +24,15 @@ _NODE = re.compile(r"/dev/(?:mxcd|mxgvm|mxnd|mxgd)")
 
 def facts(answers: Answers, place: Place) -> Iterator[Fact]:
     """Yield the device nodes: the control node, and those that sysfs gives to MetaX's cards."""
-    yield from _control(answers)
+    missing: Reading = Absent()
     if OTHER in answers.given:
         match answers[OTHER]:
             case Found():
                 yield _node(HPCC.node)
+                missing = Unreadable(f"{HPCC.name} has {HPCC.node} in its place")
             case Absent() | Unreadable() as reading:
                 yield _node(HPCC.node, reading)
+    yield from _control(answers, missing)
     present, owned = answers[DRI], answers[DRM]
     if not (isinstance(present, Found) and isinstance(owned, Found)) or not place.pci:
         return
@@ -42,15 +44,17 @@ def facts(answers: Answers, place: Place) -> Iterator[Fact]:
             yield _node(node)
 
 
-def _control(answers: Answers) -> Iterator[Fact]:
+def _control(answers: Answers, missing: Reading) -> Iterator[Fact]:
     match answers[NODES]:
         case Found(matches):
             found = sorted({path for path, _ in matches if _NODE.fullmatch(path)})
             yield from map(_node, found)
             if METAX.node not in found:
-                yield _node(METAX.node, Absent())
-        case Absent() | Unreadable() as reading:
-            yield _node(METAX.node, reading)
+                yield _node(METAX.node, missing)
+        case Absent():
+            yield _node(METAX.node, missing)
+        case Unreadable() as unreadable:
+            yield _node(METAX.node, unreadable)
 
 
 def _node(path: str, reading: Reading | None = None) -> Fact:

@@ -85,7 +85,7 @@ def _rpm(answers: Answers) -> Reading:
             return Absent()
         case Completed() as done if done.timed_out:
             return Unreadable("it did not end within its time limit", passing=True)
-        case Completed() as done if done.returncode == 0 and done.stdout.endswith("\n"):
+        case Completed() as done if not done.returncode and plain(done.stdout).endswith("\n"):
             return version(plain(done.stdout))
         case Completed() as done if "is not installed" in done.stdout:
             return Absent()

@@ -21,7 +21,7 @@ LIBRARIES = ("libmcruntime.so", "libmccl.so", "libmcdnn.so")
 DRIVER_LIBRARY = "libmxsml.so"
 
 _BUILD = re.compile(r"^(?:mx|ht)cc version \S+ \(([0-9a-f]{7,40})\)\s*\n", re.ASCII | re.MULTILINE)
-_INSTALLED = re.compile(r"^InstalledDir: (/\S+)\n", re.MULTILINE)
+_INSTALLED = re.compile(r"^InstalledDir: (/[\w.+/-]+)[ \t]*\n", re.MULTILINE)
 _RAS = re.compile(r"^MCCL RAS client version (\S+)\s*\n", re.MULTILINE)
 _MACRO = r"^[ \t]*#[ \t]*define[ \t]+{}[ \t]+(\d{{1,9}})[ \t]*(?:/[/*].*)?\r?\n"
 _MCCL = ("MCCL_MAJOR", "MCCL_MINOR", "MCCL_PATCH")
