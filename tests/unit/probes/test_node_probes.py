@@ -465,6 +465,9 @@ class TestRuntime:
         }
         assert read(runtime.PROBE, given)["runtime[containerd]"] == Observed("2.0.1")
 
+    def test_nothing_is_run_before_packages_were_looked_at(self) -> None:
+        assert list(runtime.more(Answers())) == []
+
     def test_where_nothing_runs_the_package_says_it(self) -> None:
         given: dict[Question, Given] = {
             runtime.DPKG: Found(self.DPKG),
