@@ -13,7 +13,8 @@ from mxenv.facts import Absent, Unreadable, View
 from mxenv.question import Answers, Env, File, Found, Glob, Part, Status
 from mxenv.stores.description import describe
 from mxenv.stores.unpacked import LARGEST, Node, Origin, Unpacked, Want, read
-from mxenv.transports._tree import Unanswered, Walker, of_an_image
+from mxenv.transports._silent import of_an_image
+from mxenv.transports._tree import Unanswered, Walker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

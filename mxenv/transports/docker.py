@@ -12,7 +12,8 @@ from mxenv.errors import HostUnreachable, UsageError
 from mxenv.facts import Absent, Unreadable, View
 from mxenv.question import Command, Env, Found, Space
 from mxenv.transports import Transport
-from mxenv.transports._tree import answer, of_an_image
+from mxenv.transports._silent import of_an_image
+from mxenv.transports._tree import answer
 from mxenv.transports._watched import Watch
 
 if TYPE_CHECKING:

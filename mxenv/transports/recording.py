@@ -33,7 +33,8 @@ from mxenv.transports import Transport
 from mxenv.transports._disk import DiskTree
 from mxenv.transports._memory import directories
 from mxenv.transports._recorded import Below, RecordedTree
-from mxenv.transports._tree import Unanswered, Walker, of_an_image
+from mxenv.transports._silent import of_an_image
+from mxenv.transports._tree import Unanswered, Walker
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

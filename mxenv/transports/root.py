@@ -12,7 +12,8 @@ from mxenv.errors import UsageError
 from mxenv.facts import View
 from mxenv.transports import Transport
 from mxenv.transports._disk import DiskTree
-from mxenv.transports._tree import answer, of_an_image
+from mxenv.transports._silent import of_an_image
+from mxenv.transports._tree import answer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
