@@ -28,6 +28,8 @@ BATCH = 150
 """Paths for one program; what hangs costs no more than those that were asked for with it."""
 BYTES = 8 << 20
 """Of content from one program, at most, unless a single file is larger."""
+UNKNOWN = 1 << 16
+"""Bytes that a file is taken for of which the kernel says that it has none."""
 PATIENT = 60.0
 """Seconds that a large file is read for before a byte comes; the limit of all ends it earlier."""
 PLAIN = re.compile(r"(?!.* -> )[ -&(-\[\]-~]*")
@@ -57,9 +59,9 @@ def looks(tree: ShellTree, front: str) -> tuple[list[Look], str]:
         *_variables(tree, variables),
         *_entries(tree, front),
         *_listings(tree, front),
-        *chain.from_iterable(_heads(size, shelf, front) for size, shelf in tree.heads.items()),
-        *_packages(tree, front),
-        *_spaces(tree, front),
+        *chain.from_iterable(_heads(tree, size, front) for size in tree.heads),
+        *_packages(tree),
+        *_spaces(tree),
         *_digests(tree, front),
     ]
     tree.satisfied()
@@ -86,20 +88,26 @@ def _look(
     return Look(Item(line, silent), take)
 
 
-def _batches(paths: Iterable[str], most: int = BATCH) -> Iterator[list[str]]:
+def _batches(paths: Iterable[str], size: Callable[[str], int] = lambda _: 0) -> Iterator[list[str]]:
     """Yield paths that may be asked for with one another; neighbours stay together."""
-    plain: list[str] = []
+    batch: list[str] = []
+    weight = 0
     for path in sorted(paths):
-        if PLAIN.fullmatch(path):
-            plain.append(path)
-        else:
+        if not PLAIN.fullmatch(path):
             yield [path]
-    for start in range(0, len(plain), most):
-        yield plain[start : start + most]
+            continue
+        if batch and (len(batch) == BATCH or weight + size(path) > BYTES):
+            yield batch
+            batch, weight = [], 0
+        batch.append(path)
+        weight += size(path)
+    if batch:
+        yield batch
 
 
 def _line(function: str, paths: Iterable[str]) -> str:
-    return f"{function} {' '.join(map(quote, paths))}"
+    # The prefix holds nothing that a shell would take apart.
+    return f"{function} {' '.join(f'$P{quote(path)}' for path in paths)}"
 
 
 def _variables(tree: ShellTree, names: list[str]) -> Iterator[Look]:
@@ -138,16 +146,17 @@ def _names(path: str, sections: Sections, front: str) -> Mapping[str, tuple[str,
     return {path: reading.names(path, sections, front)}
 
 
-def _heads(size: int, shelf: Shelf[str, bytes], front: str) -> Iterator[Look]:
-    for batch in _batches(shelf.wanted, max(1, min(BATCH, BYTES // max(1, size)))):
+def _heads(tree: ShellTree, size: int, front: str) -> Iterator[Look]:
+    shelf = tree.heads[size]
+    for batch in _batches(shelf.wanted, lambda path: min(size, tree.size(path) or UNKNOWN)):
         read = partial(reading.heads, batch, front=front)
         yield _look(_line(f"h {size}", batch), shelf, batch, read)
 
 
-def _packages(tree: ShellTree, front: str) -> Iterator[Look]:
+def _packages(tree: ShellTree) -> Iterator[Look]:
     for path, limit in sorted(tree.packages.wanted):
         read = partial(_package, (path, limit))
-        line = f"q {limit} {quote(front + path)}"
+        line = _line(f"q {limit}", [path])
         yield _look(line, tree.packages, [(path, limit)], read, PATIENT)
 
 
@@ -157,9 +166,9 @@ def _package(
     return {key: reading.packages(key[1], sections)}
 
 
-def _spaces(tree: ShellTree, front: str) -> Iterator[Look]:
+def _spaces(tree: ShellTree) -> Iterator[Look]:
     for path in tree.spaces.wanted:
-        line = f"w df -P -k {quote(front + path)}"
+        line = _line("w df -P -k", [path])
         yield _look(line, tree.spaces, [path], partial(_free, path))
 
 

@@ -60,7 +60,6 @@ u() {
 m() { printf '\n%s %s\n' "$N" "$1"; }
 w() { { e=$("$@" 2>&1 >&3 3>&-); } 3>&1; printf '\n%s !\n%s' "$N" "$e"; }
 l() {
-  for p do shift; set -- "$@" "$P$p"; done
   w ls -ldn "$@"
   printf '\n%s ?\n' "$N"
   i=0
@@ -73,7 +72,7 @@ l() {
   done
 }
 o() {
-  set -- "$P$1"; k=-; d=${1%/*}
+  k=-; d=${1%/*}
   if [ -h "$1" ]; then k=l; elif [ -f "$1" ]; then k=f; elif [ -d "$1" ]; then k=d
   elif [ -p "$1" ]; then k=p; elif [ -c "$1" ]; then k=c; elif [ -b "$1" ]; then k=b
   elif [ -S "$1" ]; then k=s; elif [ -e "$1" ]; then k='?'
@@ -84,7 +83,7 @@ o() {
 }
 g() { if [ $# -gt 1 ] || [ -e "$1" ] || [ -h "$1" ]; then printf '%s\0' "$@"; a=1; fi; }
 n() {
-  set -- "$P$1"; a=
+  a=
   if [ -r "$1/" ] && [ -x "$1/" ]; then
     g "$1"/*; g "$1"/.*
     [ "$a" ] || ls "$1/" >/dev/null || printf '!'
@@ -104,9 +103,11 @@ else
     done
   }
 fi
+k() { for p do if [ ! -f "$p" ] || [ -h "$p" ]; then return 1; fi; done; }
 h() {
   n=$1; shift
-  for p do shift; p=$P$p; if [ -f "$p" ] && [ ! -h "$p" ]; then set -- "$@" "$p"; fi; done
+  k "$@" ||
+    for p do shift; if [ -f "$p" ] && [ ! -h "$p" ]; then set -- "$@" "$p"; fi; done
   w H "$n" "$@" "$P/dev/null"
 }
 if PATH=@utilities@:$PATH command -v sha256sum >/dev/null; then
@@ -117,7 +118,8 @@ else
   d() { echo 'sha256sum: no program for it' >&2; }
 fi
 s() {
-  for p do shift; p=$P$p; if [ -f "$p" ] && [ ! -h "$p" ]; then set -- "$@" "$p"; fi; done
+  k "$@" ||
+    for p do shift; if [ -f "$p" ] && [ ! -h "$p" ]; then set -- "$@" "$p"; fi; done
   [ $# -eq 0 ] || w d "$@"
 }
 q() {

@@ -116,6 +116,11 @@ class ShellTree:
                 return content[:size]
         return self.heads.setdefault(size, Shelf(self.missed)).get(path)
 
+    def size(self, path: str) -> int:
+        """Return how large a file is, as far as that is known."""
+        entry = self.entries.known.get(path)
+        return entry.status.size if isinstance(entry, Entry) else 0
+
     def forget(self) -> None:
         """Let go of contents; what lies where is kept."""
         self.heads.clear()
