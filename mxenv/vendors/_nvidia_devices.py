@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 INFORMATION = Glob("/proc/driver/nvidia/gpus/*/information", part=Part.WHOLE, limit=4096)
 
 SYSFS = VENDORS.pattern
+DRIVERS = "/sys/bus/pci/devices/*/driver/module"
+DRIVER = "nvidia.device.driver"
 NOT_MAPPED = "not mapped"
 COUNT = "nvidia.device.count"
 PER_CARD = (
@@ -42,6 +44,7 @@ PER_CARD = (
     "nvidia.device.persistence",
     "nvidia.device.slicing",
     "nvidia.device.fabric",
+    DRIVER,
 )
 """What is said of every card, even if it is that nobody knows."""
 IF_ANY = ("nvidia.device.firmware", "nvidia.device.slice")
@@ -61,6 +64,8 @@ class Sources:
     place: Place
     told: Mapping[str, Mapping[str, str]] | Unreadable
     """What the driver itself shows of each card, by its address."""
+    drivers: Mapping[str, Reading]
+    """The module that drives each card on the bus."""
     nothing: bool
     """True if ``nvidia-smi`` was not asked, and neither bus nor kernel has anything to ask of."""
 
@@ -135,6 +140,7 @@ def _readings(gpu: Gpu) -> dict[str, Reading | None]:
         gpu.persistence,
         gpu.slicing,
         gpu.fabric,
+        None,
     )
     return dict(zip(PER_CARD, values, strict=True))
 
@@ -168,6 +174,7 @@ def _from_bus(sources: Sources) -> Iterator[Fact]:
             continue
         pci_id: Reading = Observed(f"10de:{device}") if device else Unreadable("no id in sysfs")
         yield Fact(key="nvidia.device.pci_id", instance=bdf, reading=pci_id, source=SYSFS)
+        yield Fact(key=DRIVER, instance=bdf, reading=sources.drivers[bdf], source=DRIVERS)
 
 
 def _unlisted(place: Place) -> Reading:

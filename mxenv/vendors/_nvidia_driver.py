@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from mxenv.facts import Absent, Fact, Observed, Reading, Unreadable
-from mxenv.question import Answers, Command, File, Found, Glob, Question, Stat
+from mxenv.question import Answers, Command, File, Found, Glob, Link, Question, Stat
 from mxenv.vendors._nvidia_smi import DRIVER, driver
 from mxenv.vendors._words import excerpt, found_in
 
@@ -69,6 +69,7 @@ CHOSEN = (
 )
 """Of fifty parameters those that decide what a card can do, or how it reaches another."""
 
+_OWN = r"/sys/module/([A-Za-z0-9_]{1,64})"
 _NODE = r"/dev/nvidia(?:\d{1,3}|ctl|-uvm|-uvm-tools|-modeset)"
 _LOADED = (
     r"(?ma)^NVRM version:[ \t]+NVIDIA UNIX (Open )?[^\n]*?Kernel Module[^\n]*?"
@@ -128,6 +129,22 @@ def loaded(answers: Answers) -> bool | None:
     if any(isinstance(reading, Observed) for reading in readings):
         return True
     return False if Absent() in readings else None
+
+
+def driver_of(bdf: str) -> Link:
+    """Return the question which module drives a card."""
+    return Link(f"/sys/bus/pci/devices/{bdf}/driver/module")
+
+
+def drivers(answers: Answers, place: Place) -> dict[str, Reading]:
+    """Return the module that drives each card on the bus; vfio_pci keeps one for a guest."""
+    readings: dict[str, Reading] = {}
+    for bdf in place.pci if isinstance(place.pci, dict) else ():
+        answer = answers[driver_of(bdf)]
+        found = re.fullmatch(_OWN, answer.value) if isinstance(answer, Found) else None
+        unknown = answer if isinstance(answer, Unreadable) else Absent()
+        readings[bdf] = Observed(found[1]) if found else unknown
+    return readings
 
 
 def _in_sysfs(answers: Answers) -> Reading:

@@ -126,6 +126,13 @@ KEYS = (
         sources=f"{_FILES}, {_SMI}",
     ),
     FactKey(
+        name="nvidia.device.driver",
+        meaning="kernel module that drives a card; vfio_pci holds it for a virtual machine",
+        instance="@bdf",
+        sources=f"{_FILES}/*/driver/module",
+        view=View.HOST,
+    ),
+    FactKey(
         name="nvidia.device.memory_mib",
         meaning="memory of a whole card, sliced or not",
         instance="@bdf",

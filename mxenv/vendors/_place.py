@@ -76,6 +76,12 @@ def there(answers: Answers, question: Stat | Env) -> bool | None:
             return None
 
 
+def cards(answers: Answers, vendor: str) -> Pci:
+    """Return a vendor's cards on the bus, as far as it can be seen."""
+    seen = _pci(answers, vendor)
+    return seen if isinstance(seen, dict) else {}
+
+
 def _pci(answers: Answers, vendor: str) -> Pci | Unreadable:
     vendors = _contents(answers, VENDORS)
     devices = _contents(answers, DEVICES)

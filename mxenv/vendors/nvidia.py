@@ -62,6 +62,7 @@ def more(answers: Answers) -> Iterator[Question]:
     if XML in answers.given and not told:
         yield TABLE
     yield from _nvidia_sdk.more(answers)
+    yield from map(_nvidia_driver.driver_of, _place.cards(answers, PCI_VENDOR))
 
 
 def read(answers: Answers) -> Iterator[Fact]:
@@ -81,6 +82,7 @@ def read(answers: Answers) -> Iterator[Fact]:
         ways_source=" ".join(TOPOLOGY.argv),
         place=place,
         told=_nvidia_devices.information(answers),
+        drivers=_nvidia_driver.drivers(answers, place),
         nothing=place.driver is False and isinstance(answers[XML], Unreadable),
     )
     yield from _nvidia_devices.facts(sources)
