@@ -159,16 +159,16 @@ def _outputs(said: Said) -> Outputs:
 def _drivers(said: Said, outputs: Outputs, files: dict[str, str | Unreadable]) -> None:
     """Let ``mx-smi`` say what stands beside a label, which it said, unless it says otherwise."""
     told = said.words.one("kmd")
-    for printed in said.outputs.values():
-        for output in printed:
-            for version in _report_smi.drivers(output.stdout):
-                said.words.add("kmd", version)
+    printed = [output.stdout for several in said.outputs.values() for output in several]
+    shown = [version for text in printed for version in _report_smi.drivers(text)]
+    for version in shown:
+        said.words.add("kmd", version)
     driver = dict(said.words).get("kmd")
     if isinstance(driver, Unreadable):
         files[DRIVER] = driver
         for options in _report_smi.OF_THE_NODE:
             outputs[_report_smi.MX, *options] = driver
-    elif told:
+    elif told and not shown:
         said_so = Completed(0, f'{{"driver_version": "{told}"}}\n')
         outputs.setdefault((_report_smi.MX, "-j"), said_so)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
+import subprocess
 import sys
 import time
 from datetime import UTC, datetime
@@ -137,6 +138,12 @@ EXPECTED: dict[str, dict[str, object]] = {
         "python.version[/srv/venv]": "3.12.4",
         "python.package[/srv/venv/torch]": "2.7.1",
     },
+    "mixed-release.md": {
+        "metax.kmd": "3.8.33",
+        "metax.sdk": "3.7.0.38",
+        "metax.device.count": 2,
+        "python.package[/reported/torch]": "2.8.0+metax3.5.3.9",
+    },
     "contradiction.md": {"python.package[/reported/numpy]": "1.26.4"},
     "no-device.md": {"kernel.release": "5.15.0-120-generic"},
     "secrets.md": {"env[MACA_PATH]": "/home/user/maca"},
@@ -236,6 +243,15 @@ class TestWhatIsNotInTheTextIsNotKnown:
         readings = [f.reading for f in pasted(tmp_path, cut).of("metax.device.slice")]
         assert readings
         assert not [r for r in readings if not isinstance(r, Unreadable)]
+
+
+def test_wheels_of_another_sdk_are_found_in_a_report() -> None:
+    snapshot = seen(REPORTS / "mixed-release.md")
+    verdict = checking.check(snapshot, checking.load_matrix(), today=NOW.date())
+    worst = [f for f in verdict.findings if f.outcome is Outcome.INCOMPATIBLE]
+    assert worst[0].code == "MX110"
+    assert worst[0].subject == "mcoplib, torch, vllm-metax"
+    assert "of SDK 3.7.0" in worst[0].found
 
 
 class TestOfTwoThingsNeitherIsBelieved:
@@ -387,9 +403,19 @@ def test_ten_megabytes_of_anything_are_read_in_linear_time(kind: str, tmp_path: 
     assert spent < 4.0
 
 
-def test_the_command_line_takes_a_report(tmp_path: Path) -> None:
-    import subprocess  # noqa: PLC0415 - only here
+def test_the_page_shows_what_is_said(tmp_path: Path) -> None:
+    page = (REPORTS.parents[1] / "docs/how-to/read-a-bug-report.md").read_text(encoding="utf-8")
+    command, shown = re.findall(r"(?s)```console\n\$ mxenv (.*?)\n(.*?)```", page)[0]
+    words = command.replace("bug-4711.md", str(tmp_path / "bug-4711.md")).split()
+    (tmp_path / "bug-4711.md").write_bytes((REPORTS / "mixed-release.md").read_bytes())
+    argv = [sys.executable, "-m", "mxenv", *words]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    said = [line.strip() for line in done.stdout.splitlines()]
+    for line in filter(None, (line.strip() for line in shown.splitlines())):
+        assert line == "…" or any(full.startswith(line.removesuffix(" …")) for full in said), line
 
+
+def test_the_command_line_takes_a_report(tmp_path: Path) -> None:
     out = tmp_path / "snapshot.json"
     argv = [sys.executable, "-m", "mxenv", "probe", "--out", str(out)]
     address = f"report:{REPORTS / 'mx-smi-transcript.md'}"
