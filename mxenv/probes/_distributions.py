@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from mxenv.distribution import normalised
 from mxenv.facts import Absent, Observed, Unreadable
 from mxenv.question import Found, Glob, Part
+from mxenv.version import parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -161,13 +162,13 @@ def installed(answers: Answers, site: Site, owners: Mapping[str, Place]) -> Iter
         directory, _, last = folder.rpartition("/")
         where, match = owners.get(directory) or place(directory), FOLDER.fullmatch(last)
         if where is not None and match is not None:
-            name, version = _fields(answer.value) if isinstance(answer, Found) else (None, None)
+            named, _, rest = match[1].partition("-")
             yield Distribution(
                 prefix=where.prefix,
                 series=where.series,
                 site=directory,
-                name=normalised(name or match[1].split("-")[0]),
-                version=_version(answer, version),
+                name=normalised(named),
+                version=_version(answer, named, rest.partition("-")[0]),
                 path=path,
                 record=records.of(folder),
                 installer=installers.of(folder),
@@ -198,10 +199,10 @@ def closed(answers: Answers, asked: Iterable[Site]) -> Iterator[tuple[str, str, 
         if isinstance(part, Unreadable)
     }
     for path, reason in reasons.items():
-        match = ABOVE.fullmatch(path)
-        where = place(path)
-        if where is not None or match is not None:
-            yield where.prefix if where else match["prefix"], path, reason
+        if where := place(path):
+            yield where.prefix, path, reason
+        elif match := ABOVE.fullmatch(path):
+            yield match["prefix"], path, reason
 
 
 def matches(answers: Answers, question: Glob) -> Matches:
@@ -218,15 +219,21 @@ def _metadata(answers: Answers, site: Site) -> Iterator[tuple[str, Answer[str]]]
             yield path, part
 
 
-def _version(answer: Answer[str], version: str | None) -> Reading:
+def _version(answer: Answer[str], name: str, version: str) -> Reading:
+    """Return the version in metadata, if its folder, by what is in its name, agrees with that."""
     if not isinstance(answer, Found):
         return answer
-    if version is None:
-        return Unreadable(f"no Version in it: {answer.value[:40]!r}")
-    return Observed(version)
+    head = answer.value
+    found, named = VERSION_FIELD.search(head), NAME_FIELD.search(head)
+    if found is None:
+        return Unreadable(f"no Version in it: {head[:40]!r}")
+    if named and named[1] != name and normalised(named[1]) != normalised(name):
+        return Unreadable(f"it is of {named[1]}, and its folder of {name}")
+    if version not in {"", found[1]} and not _same(version, found[1]):
+        return Unreadable(f"it says {found[1]}, and its folder {version}")
+    return Observed(found[1])
 
 
-def _fields(head: str) -> tuple[str | None, str | None]:
-    """Return name and version, each `None` if it is not there or not one."""
-    name, version = NAME_FIELD.search(head), VERSION_FIELD.search(head)
-    return name[1] if name else None, version[1] if version else None
+def _same(folder: str, version: str) -> bool:
+    """Return whether two versions are one; a folder's name has no hyphen in its parts."""
+    return folder == version.replace("-", "_") or parse(folder.replace("_", "-")) == parse(version)

@@ -116,6 +116,9 @@ def facts(disk: Disk, met: Collection[str], *, deep: bool) -> Iterator[Fact]:
 def _one(distribution: Distribution, disk: Disk) -> Iterator[tuple[str, Reading, str]]:
     reading, path, folder = distribution.version, distribution.path, distribution.folder
     yield "python.package", reading, path
+    if isinstance(reading, Unreadable):
+        for part in ("vendor", "sdk", "torch"):
+            yield f"python.package.{part}", reading, path
     tag = version.tag(str(reading.value)) if isinstance(reading, Observed) else None
     if tag is not None:
         yield "python.package.vendor", Observed(tag.vendor), path
