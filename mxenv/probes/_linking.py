@@ -36,6 +36,8 @@ TRIPLES = {
     "s390x": "s390x-linux-gnu",
 }
 """How Debian names the directory of a machine's libraries."""
+SDK = ("/opt/maca/lib", "/opt/maca/tools/cu-bridge/lib", "/opt/maca/ompi/lib", "/opt/maca/ucx/lib")
+"""What MetaX's guide to its installation puts on the search path; the first one is the SDK."""
 USUAL = ("/lib64", "/usr/lib64", "/lib", "/usr/lib", "/usr/local/lib")
 PROCESS = (
     "libc.so.6",
@@ -96,7 +98,7 @@ def world(answers: Answers) -> World:
             at.site: {path.rpartition("/")[2]: path for path, _ in matches(answers, at.beside)}
             for at in places
         },
-        folders=tuple(dict.fromkeys(_folders(answers))),
+        folders=tuple(dict.fromkeys((*_folders(answers), *(SDK[1:] if SDK[0] in objects else ())))),
     )
 
 

@@ -45,7 +45,6 @@ FRAMEWORK = {
 EXTENSIONS = frozenset(
     {
         "apex",
-        "bitsandbytes",
         "causal-conv1d",
         "deepspeed",
         "detectron2",
@@ -61,9 +60,7 @@ EXTENSIONS = frozenset(
         "torch-cluster",
         "torch-scatter",
         "torch-sparse",
-        "torchao",
         "torchaudio",
-        "torchcodec",
         "torchvision",
         "transformer-engine",
         "vllm",
@@ -71,7 +68,10 @@ EXTENSIONS = frozenset(
         "xformers",
     }
 )
-"""Distributions that are built against one torch, whether or not their version says so."""
+"""Distributions that are built against one torch, whether or not their version says so.
+
+Not those that bring a library for every system there is, and load what happens to work.
+"""
 METADATA, RECORD = "-packages/*.dist-info/METADATA", "-packages/*.dist-info/RECORD"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from mxenv.elf import GLIBC, GLIBCXX, numbers, order
@@ -161,8 +162,7 @@ def _group(found: World, group: Group) -> Iterator[Fact]:
         "elf.cxx11_abi": Observed(", ".join(abis)) if abis else Absent(),
     }
     for key, reading in readings.items():
-        source = group.globs[0].pattern
-        yield Fact(key=key, instance=group.owner, reading=reading, source=source)
+        yield Fact(key=key, instance=group.owner, reading=reading, source=objects[0].folder)
     yield _newest("elf.glibc", GLIBC, group.owner, objects)
     yield _newest("elf.glibcxx", GLIBCXX, group.owner, objects)
 
@@ -177,26 +177,37 @@ def _newest(key: str, prefix: str, owner: str, objects: tuple[Object, ...]) -> F
 
 def _resolved(found: World) -> Iterator[Fact]:
     """Yield what is nowhere: libraries, then symbols; and once what is not known of either."""
-    unknown: list[tuple[str, Unreadable]] = []
+    wrong: list[Fact] = []
+    unknown: dict[str, list[tuple[str, Unreadable]]] = {"elf.missing": [], "elf.undefined": []}
+    alternatives: dict[str, set[str]] = {}
     for site, each in _linking.everything(found):
+        alternatives.setdefault(_form(site, each.path), set()).add(each.path)
         names, hidden = _linking.missing(found, site, each)
-        unknown += [(name, reason) for name, reason in hidden]
+        unknown["elf.missing"] += hidden
         if names:
-            source = "DT_NEEDED"
-            yield Fact(
-                key="elf.missing", instance=each.path, reading=Observed(names), source=source
-            )
-    if unknown:
-        yield _unknown("elf.missing", unknown)
-    unknown = []
+            wrong.append(_wrong("elf.missing", each.path, Observed(names), "DT_NEEDED"))
     for check in _undefined.checks(found):
         reading = _undefined.undefined(found.answers, check)
         if isinstance(reading, Observed):
-            yield Fact(key="elf.undefined", instance=check.path, reading=reading, source="symbols")
+            wrong.append(_wrong("elf.undefined", check.path, reading, "symbols"))
         elif isinstance(reading, Unreadable):
-            unknown.append((check.path, reading))
-    if unknown:
-        yield _unknown("elf.undefined", unknown)
+            unknown["elf.undefined"].append((check.path, reading))
+    troubled = {fact.instance for fact in wrong}
+    hopeless = {at for paths in alternatives.values() if paths <= troubled for at in paths}
+    yield from (fact for fact in wrong if fact.instance in hopeless)
+    yield from (_unknown(key, of) for key, of in unknown.items() if of)
+
+
+def _wrong(key: str, path: str, reading: Reading, source: str) -> Fact:
+    return Fact(key=key, instance=path, reading=reading, source=source)
+
+
+def _form(site: str, path: str) -> str:
+    """Return the same for libraries of a distribution of which one is loaded, not all.
+
+    Those for a version of a card, or of another library, differ in its number.
+    """
+    return re.sub(r"[0-9]+[a-z]?", "#", path) if site else path
 
 
 def _unknown(key: str, of: list[tuple[str, Unreadable]]) -> Fact:

@@ -223,6 +223,20 @@ def test_what_a_library_elsewhere_needs_may_hide_symbols() -> None:
     assert "libdeep.so" in told["elf.undefined"].reason
 
 
+def test_of_libraries_for_several_systems_one_has_to_work() -> None:
+    needs = {number: shared(needed=(f"libav.so.{number}", "libc10.so")) for number in (4, 5)}
+    files = {**METAX, **{f"{SITE}/mcoplib/core{n}.so": data for n, data in needs.items()}}
+    assert set(wrong(look(files))) >= {f"elf.missing[{SITE}/mcoplib/core{n}.so]" for n in (4, 5)}
+    files[f"{LIBS}/libav.so.5"] = shared(soname="libav.so.5")
+    assert look(files)["elf.missing"] == Absent()
+
+
+def test_an_sdk_brings_more_folders_than_one() -> None:
+    op = shared(needed=("libc10.so", "libmpi.so"), undefined=("mpi",), defines=("y",))
+    mpi = {"/opt/maca/ompi/lib/libmpi.so": shared(soname="libmpi.so", defines=("mpi",))}
+    assert wrong(look({**METAX, OP: op, **mpi})) == GOOD
+
+
 def test_a_name_that_no_library_has_is_not_looked_for() -> None:
     op = shared(needed=("../../etc/shadow", "ld-linux-x86-64.so.2"), defines=("y",))
     facts, answers = read({**METAX, OP: op})
