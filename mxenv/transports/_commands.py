@@ -37,9 +37,17 @@ DIRECTORIES = (
     "/opt/htdriver/bin",
     "/opt/hpcc/bin",
     "/opt/hpcc/htgpu_llvm/bin",
+    "/usr/local/nvidia/bin",
 )
 """Where a tool may be; the caller's PATH may hold anything."""
-VENDOR_DIRECTORIES = ("/opt/maca", "/opt/mxdriver", "/opt/mxn100", "/opt/hpcc", "/opt/htdriver")
+VENDOR_DIRECTORIES = (
+    "/opt/maca",
+    "/opt/mxdriver",
+    "/opt/mxn100",
+    "/opt/hpcc",
+    "/opt/htdriver",
+    "/usr/local/nvidia",
+)
 """Whose libraries a vendor's tool may be told to load."""
 OUTPUT_LIMIT = 1 << 20
 FLOOD = 8 * OUTPUT_LIMIT
