@@ -26,10 +26,11 @@ BDF = r"(?:[0-9A-Fa-f]{4,8}:)?[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7]"
 CHIP = r"\S+(?: VF)?"
 """How a chip is named in a list; virtual functions have a space in their name."""
 
-_BANNER = re.compile(r"^(?:mx|ht)-smi\s+version:\s*(\S+)\s*\n", re.MULTILINE)
-_ATTACHED = re.compile(r"^Attached GPUs\s*:\s*(\d{1,4})[ \t]*\n", re.MULTILINE)
-_VERSION = re.compile(r"\d+(?:\.\d+)+(?:[.\-_+][0-9A-Za-z]+)*", re.ASCII)
-_MODEL = re.compile(r"[A-Z]{1,2}\d{3}[A-Z]{0,2}(?:-[A-Z]+)?(?: VF)?", re.ASCII)
+# Texts, not compiled: on most nodes nothing is searched for them.
+_BANNER = r"(?m)^(?:mx|ht)-smi\s+version:\s*(\S+)\s*\n"
+_ATTACHED = r"(?m)^Attached GPUs\s*:\s*(\d{1,4})[ \t]*\n"
+_VERSION = r"(?a)\d+(?:\.\d+)+(?:[.\-_+][0-9A-Za-z]+)*"
+_MODEL = r"(?a)[A-Z]{1,2}\d{3}[A-Z]{0,2}(?:-[A-Z]+)?(?: VF)?"
 _NOT_TOLD = frozenset({"", "unknown", "n/a", "na", "none", "null", "-", "not available"})
 _LONGEST = 64
 
@@ -120,7 +121,7 @@ def hear(
         told = banner(plain(answer.stdout))
         return NoDevice(told or Unreadable("it found no card, told no version"))
     if answer.returncode:
-        said = f"{_BANNER.sub('', answer.stdout)}\n{answer.stderr}"
+        said = f"{re.sub(_BANNER, '', answer.stdout)}\n{answer.stderr}"
         return Unreadable(f"it exited with {answer.returncode}: {excerpt(said)}")
     return parse(plain(answer.stdout))
 
@@ -132,13 +133,13 @@ def not_understood(text: str) -> Unreadable:
 
 def banner(text: str) -> Reading | None:
     """Return the version in the first line, which every form has; `None` if it is not there."""
-    found = _BANNER.search(text)
+    found = re.search(_BANNER, text)
     return version(found[1]) if found else None
 
 
 def attached(text: str) -> int | None:
     """Return the number of cards that a log claims to be about."""
-    found = _ATTACHED.search(text)
+    found = re.search(_ATTACHED, text)
     return int(found[1]) if found else None
 
 
@@ -150,7 +151,7 @@ def version(text: str) -> Observed | Unreadable:
     text = text.split(", ", 1)[0].strip()
     if text.lower() in _NOT_TOLD:
         return Unreadable(f"it says {text!r}" if text else "it says nothing there")
-    if len(text) > _LONGEST or not _VERSION.fullmatch(text):
+    if len(text) > _LONGEST or not re.fullmatch(_VERSION, text):
         return Unreadable(f"not a version: {excerpt(text)}")
     return Observed(text)
 
@@ -158,7 +159,7 @@ def version(text: str) -> Observed | Unreadable:
 def model(text: str) -> Observed | Unreadable:
     """Return the model in ``text`` by its short name: ``MXC500`` and ``MetaX C500`` are one."""
     name = text.strip().removeprefix("MetaX ").removeprefix("Mars ").removeprefix("MX").strip()
-    if not _MODEL.fullmatch(name):
+    if not re.fullmatch(_MODEL, name):
         return Unreadable(f"not a model: {excerpt(text)}")
     return Observed(name)
 

@@ -22,11 +22,11 @@ KINDS = frozenset({SELF, "SYS", "NODE", "PHB", "PXB", "PIX", "MX", "ETH", UNKNOW
 """How two are linked, from across sockets to MetaXLink, as the legend below the matrix has it."""
 
 _TITLE = "Device link type matrix"
-_MEMBER = re.compile(r"(?:GPU|NIC)\d{1,3}", re.ASCII)
-_AFFINITY = re.compile(r"(Node|CPU) Affinity")
-_NODE = re.compile(r"\d{1,3}", re.ASCII)
-_CPUS = re.compile(r"\d{1,4}(?:-\d{1,4})?(?:,\d{1,4}(?:-\d{1,4})?)*", re.ASCII)
-_NIC = re.compile(r"(NIC\d{1,3}): (\S{1,64})", re.ASCII)
+_MEMBER = r"(?a)(?:GPU|NIC)\d{1,3}"
+_AFFINITY = r"(Node|CPU) Affinity"
+_NODE = r"(?a)\d{1,3}"
+_CPUS = r"(?a)\d{1,4}(?:-\d{1,4})?(?:,\d{1,4}(?:-\d{1,4})?)*"
+_NIC = r"(?a)(NIC\d{1,3}): (\S{1,64})"
 
 Pair = tuple[str, str]
 
@@ -91,19 +91,21 @@ def _matrix(text: str) -> _Matrix | None:
             matrix = _heading(line)
             if matrix is None:
                 return None
-        elif nic := _NIC.fullmatch(line):
+        elif nic := re.fullmatch(_NIC, line):
             matrix.nics[nic[1]] = nic[2]
-        elif _MEMBER.match(line):
+        elif re.match(_MEMBER, line):
             _add(matrix, line)
     return matrix
 
 
 def _heading(line: str) -> _Matrix | None:
-    members = _AFFINITY.split(line)[0].split()
-    known = all(map(_MEMBER.fullmatch, members)) and len(set(members)) == len(members)
+    members = re.split(_AFFINITY, line)[0].split()
+    known = all(re.fullmatch(_MEMBER, member) for member in members) and len(set(members)) == len(
+        members
+    )
     if not members or not known:
         return None
-    return _Matrix(members, _AFFINITY.findall(line), {}, {}, [])
+    return _Matrix(members, re.findall(_AFFINITY, line), {}, {}, [])
 
 
 def _add(matrix: _Matrix, line: str) -> None:
@@ -136,16 +138,14 @@ def _link(matrix: _Matrix, one: str, other: str) -> Reading:
     return Unreadable("mx-smi does not know it") if kind == UNKNOWN else Observed(kind)
 
 
-def _near(
-    matrix: _Matrix, name: str, pattern: re.Pattern[str], *, number: bool
-) -> dict[str, Reading]:
+def _near(matrix: _Matrix, name: str, pattern: str, *, number: bool) -> dict[str, Reading]:
     if name not in matrix.near:
         return {}
     at = len(matrix.members) + matrix.near.index(name)
     found: dict[str, Reading] = {}
     for label in filter(_is_card, matrix.members):
         text = matrix.rows[label][at] if label in matrix.rows else ""
-        if pattern.fullmatch(text):
+        if re.fullmatch(pattern, text):
             found[label] = Observed(int(text) if number else text)
         else:
             found[label] = Unreadable(f"not told: {excerpt(text)}")

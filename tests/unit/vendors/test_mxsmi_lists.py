@@ -2,7 +2,13 @@ from __future__ import annotations
 
 from mxenv.facts import Observed, Unreadable
 from mxenv.vendors._mxsmi import AVAILABLE, Output
-from mxenv.vendors._mxsmi_lists import parse_list, parse_versions
+from mxenv.vendors._mxsmi_lists import (
+    parse_ecc,
+    parse_list,
+    parse_power,
+    parse_vbios,
+    parse_versions,
+)
 
 UUID = "GPU-00000000-0000-0000-0000-00000000000a"
 LIST = f"""\
@@ -114,3 +120,49 @@ def test_a_version_cut_in_half_is_not_read() -> None:
 def test_other_texts_are_not_understood() -> None:
     assert isinstance(parse_versions("PARSE ERROR: Argument: --show-version\n"), Unreadable)
     assert isinstance(parse_list(""), Unreadable)
+
+
+def log(*sections: str) -> str:
+    cards = "".join(
+        f"GPU#{n}  MXC500  0000:3{n}:00.0\n{section}\n" for n, section in enumerate(sections)
+    )
+    return f"mx-smi  version: 2.2.12\n\nAttached GPUs : {len(sections)}\n{cards}End of Log\n"
+
+
+def test_ecc_is_on_or_off_or_not_understood() -> None:
+    states = [f"    Ecc state\n        state : {word} \n" for word in ("Enable", "Disable", "?")]
+    on, off, unknown = output(parse_ecc(log(*states))).devices
+    assert (on.ecc, off.ecc) == (Observed("on"), Observed("off"))
+    assert isinstance(unknown.ecc, Unreadable)
+
+
+def test_a_card_that_cannot_say_says_why() -> None:
+    failed = "GPU#0 show-ecc-state Sysfs error: No such file or directory\n"
+    (card,) = output(parse_ecc(log(failed))).devices
+    assert card.ecc == Unreadable("Sysfs error: No such file or directory")
+
+
+def test_a_power_limit_is_a_number_of_watts() -> None:
+    limits = ("350.000 W", "349.50 W", "350,000 W", "NA")
+    cards = output(parse_power(log(*(f"        Limit : {limit}\n" for limit in limits)))).devices
+    assert [card.power_cap_w for card in cards[:2]] == [Observed(350), Observed(349.5)]
+    assert all(isinstance(card.power_cap_w, Unreadable) for card in cards[2:])
+
+
+def test_what_a_log_does_not_speak_of_is_not_told() -> None:
+    (card,) = output(parse_power(log("    Board Power\n"))).devices
+    assert card.power_cap_w is None
+
+
+def test_the_bios_may_make_virtual_functions_and_may_tell_its_version() -> None:
+    old = "    Vbios info\n        SRIOV : Not Support \n"
+    new = "    Vbios info\n        Version : 1.33.5.0 \n        SRIOV : Support \n"
+    first, second = output(parse_vbios(log(old, new))).devices
+    assert (first.sriov, first.bios) == (Observed("off"), None)
+    assert (second.sriov, second.bios) == (Observed("on"), Observed("1.33.5.0"))
+
+
+def test_a_log_that_lost_a_card_says_so() -> None:
+    whole = log("        state : Enable\n", "        state : Disable\n")
+    assert output(parse_ecc(whole)).all_there
+    assert not output(parse_ecc(whole.replace("GPU#1  MXC500  0000:31:00.0\n", ""))).all_there

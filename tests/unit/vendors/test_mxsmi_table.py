@@ -208,3 +208,41 @@ def test_another_text_is_not_understood() -> None:
         "its output is not understood: PARSE ERROR: Argument: -q"
     )
     assert parse("") == Unreadable("its output is not understood: (nothing)")
+
+
+def test_the_power_cap_is_what_follows_the_usage() -> None:
+    caps = {
+        text: [card.power_cap_w for card in output(text).devices] for text in (OF_2_2_6, OF_2_2_12)
+    }
+    assert list(caps.values()) == [[Observed(350)], [Observed(350)]]
+    assert [card.power_cap_w for card in output(OF_2_1_12).devices] == [None]
+
+
+def test_a_state_comes_with_its_reason_or_from_elsewhere() -> None:
+    for cell, state in (
+        ("Available           ", AVAILABLE),
+        ("Not Available(broken)", "broken"),
+        ("Not Available       ", None),
+        ("0/65536 MiB         ", None),
+    ):
+        text = OF_2_2_12.replace("Available           ", f"{cell:<20}"[:20], 1)
+        if len(cell) > 20:
+            text = OF_2_2_12.replace("Available            |", f"{cell}|", 1)
+        assert [card.state for card in output(text).devices] == [state], cell
+
+
+def test_another_brands_table_is_read_as_well() -> None:
+    text = OF_2_2_12.replace("mx-smi  version", "ht-smi  version").replace("MX-SMI", "HT-SMI")
+    text = text.replace("MACA Version", "HPCC Version").replace("MetaX C500", "Mars X201 ")
+    said = output(text)
+    assert (said.smi, said.kmd, said.maca) == tuple(map(Observed, ("2.2.12", "3.8.30", "3.5.3.20")))
+    assert [card.model for card in said.devices] == [Observed("X201")]
+
+
+def test_a_card_is_known_by_its_number_too() -> None:
+    assert [card.index for card in output(OF_2_1_6).devices] == [0, 1]
+
+
+def test_a_card_that_is_sliced_may_have_slices_that_are_not_listed() -> None:
+    assert not output(OF_2_2_12).lists_slices
+    assert output(OF_2_2_6).lists_slices
