@@ -11,7 +11,7 @@ from mxenv.vendors._nvidia_smi import DRIVER, driver
 from mxenv.vendors._words import excerpt, found_in
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from mxenv.vendors._place import Place
 
@@ -44,7 +44,6 @@ QUESTIONS: tuple[Question, ...] = (
     PARAMETERS,
     MODULES,
     KERNEL,
-    MODINFO,
     *BUILT,
     NODES,
 )
@@ -80,6 +79,14 @@ _PARAMETER = r"(?m)^(\w+): (.*)\n"
 _MODINFO = rf"(?a)\A({DRIVER})\n\Z"
 
 
+def more(answers: Answers, cards: Iterable[str]) -> Iterator[Question]:
+    """Yield what to ask now that ``cards``, or a module, were seen."""
+    yield from map(driver_of, cards)
+    built = any(isinstance(answers[glob], Found) for glob in BUILT)
+    if cards or built or isinstance(answers[MODULE], Found):
+        yield MODINFO
+
+
 def facts(answers: Answers, place: Place) -> Iterator[Fact]:
     """Yield everything that the kernel's files say of the driver."""
     yield from _version(answers, place)
@@ -87,7 +94,7 @@ def facts(answers: Answers, place: Place) -> Iterator[Fact]:
     yield Fact(key=key, reading=_in_sysfs(answers), source=MODULE.path)
     yield Fact(key=key, reading=_in_modules(answers), source=MODULES.path)
     yield Fact(
-        key="nvidia.module.on_disk", reading=_on_disk(answers), source=" ".join(MODINFO.argv)
+        key="nvidia.module.on_disk", reading=_on_disk(answers, place), source=" ".join(MODINFO.argv)
     )
     yield from _parameters(answers, place)
     yield from _built(answers, place)
@@ -173,8 +180,10 @@ def _in_modules(answers: Answers) -> Reading:
             return unreadable
 
 
-def _on_disk(answers: Answers) -> Reading:
+def _on_disk(answers: Answers, place: Place) -> Reading:
     """Return the version of the module that the running kernel would load next."""
+    if place.driver is False and all(answers[glob] == Absent() for glob in BUILT):
+        return Absent()
     done = answers[MODINFO]
     if not isinstance(done, Unreadable) and not done.timed_out and "not found" in done.stderr:
         return Absent()

@@ -62,7 +62,7 @@ def more(answers: Answers) -> Iterator[Question]:
     if XML in answers.given and not told:
         yield TABLE
     yield from _nvidia_sdk.more(answers)
-    yield from map(_nvidia_driver.driver_of, _place.cards(answers, PCI_VENDOR))
+    yield from _nvidia_driver.more(answers, _place.cards(answers, PCI_VENDOR))
 
 
 def read(answers: Answers) -> Iterator[Fact]:
@@ -151,6 +151,8 @@ VENDOR = Vendor(
     probe=Probe(keys=KEYS, questions=QUESTIONS, read=read, more=more),
     grant=Grant(devices=("/dev/nvidiactl", "/dev/nvidia-uvm")),
     read_only=tuple(
-        question.argv for question in (*QUESTIONS, TABLE) if isinstance(question, Command)
+        question.argv
+        for question in (*QUESTIONS, TABLE, _nvidia_driver.MODINFO)
+        if isinstance(question, Command)
     ),
 )
