@@ -43,6 +43,8 @@ class Disk:
     """What lies in each directory of distributions."""
     added: dict[str, Place] = field(default_factory=dict)
     """The directories that ``.pth`` files and variables add, and whose they are."""
+    unlisted: dict[str, Unreadable] = field(default_factory=dict)
+    """The directories of which only the metadata is known."""
     _sites: dict[str, Site] = field(default_factory=dict)
     """The questions that led to each directory."""
     _installed: dict[Site, dict[str, list[Distribution]]] = field(default_factory=dict)
@@ -101,10 +103,9 @@ class Disk:
 
     def look(self, site: Site) -> None:
         """Note what lies in the directories that ``site`` asks about."""
-        if isinstance(self.answers[site.listing], Found):
-            found = [
-                path for path, p in matches(self.answers, site.listing) if isinstance(p, Found)
-            ]
+        listing = self.answers[site.listing]
+        if isinstance(listing, Found):
+            found = [path for path, part in listing.value if isinstance(part, Found)]
         else:
             found = list(site.folders(self.answers))  # as recordings of before have it
         last: str | None = None
@@ -114,6 +115,8 @@ class Disk:
             if directory != last:
                 last, names = directory, self.names.setdefault(directory, [])
                 self._sites[directory] = site
+                if isinstance(listing, Unreadable):
+                    self.unlisted[directory] = listing
             names.append(name)
 
     def forget(self, directory: str) -> None:
@@ -168,6 +171,10 @@ def _describe(disk: Disk, asked: Asked) -> None:
     for prefix, reading, source in _versions(disk.answers, asked):
         if prefix in disk.environments:
             disk.environments[prefix].versions.append((reading, source))
+    unread = disk.answers[asked.pyvenv]
+    if isinstance(unread, Unreadable):
+        for prefix in filter(asked.meant, disk.environments):
+            disk.environments[prefix].venv = unread
     for path, content in matches(disk.answers, asked.pyvenv):
         prefix = path.rpartition("/")[0]
         if prefix in disk.environments:

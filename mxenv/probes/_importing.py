@@ -120,6 +120,8 @@ def _site(path: Path, directory: str, disk: Disk, *, volatile: bool = False) -> 
     """Add a directory of distributions, and what its ``.pth`` files add."""
     if directory not in disk.names or not path.add(directory, volatile=volatile):
         return
+    if directory in disk.unlisted:
+        path.reasons.append(disk.unlisted[directory])
     for name in sorted(disk.names[directory]):
         if not name.endswith(".pth"):
             continue

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from mxenv.probes._distributions import Site
     from mxenv.question import Answers, Question
 
+USER = "/root/.local"
+"""Where distributions lie that belong to a user who is not known; never an interpreter."""
 PREFIXES = (
     "/usr",
     "/usr/local",
@@ -28,7 +30,7 @@ PREFIXES = (
     "/opt/venv",
     "/opt/mxenv",
     "/venv",
-    "/root/.local",
+    USER,
     "/root/.pyenv/versions/*",
     "/root/miniconda3",
     "/root/miniconda3/envs/*",
@@ -79,6 +81,10 @@ class Asked:
     """The questions about the environments below one prefix, which may be a pattern."""
 
     prefix: str
+
+    def meant(self, prefix: str) -> bool:
+        """Return whether an environment at ``prefix`` would be found by these questions."""
+        return bool(re.fullmatch(re.escape(self.prefix).replace(r"\*", "[^/]+"), prefix))
 
     @property
     def binaries(self) -> Glob:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from mxenv.facts import EVERY, Absent, Fact, FactKey, Observed, Reading, Unreadable
@@ -11,7 +12,7 @@ from mxenv.probe import Probe
 from mxenv.probes import _importing, _packages, _places
 from mxenv.probes._distributions import Site
 from mxenv.probes._found import PYTHONPATH, path_files, survey
-from mxenv.probes._places import KNOWN, RUNNING, Asked, named
+from mxenv.probes._places import KNOWN, RUNNING, USER, Asked, named
 from mxenv.probes._reading import best
 from mxenv.question import File, Found, Option, Part
 
@@ -135,8 +136,12 @@ def _facts(environment: Environment, disk: Disk) -> Iterator[Fact]:
 
 def _no_interpreter(answers: Answers, env: str) -> Reading:
     """Return what it means that an environment has none, if it was looked for there."""
-    answer = answers.given.get(Asked(env).binaries)
-    return answer if isinstance(answer, Unreadable) else Absent()
+    looked = (asked for asked in (Asked(env), *KNOWN) if fnmatchcase(env, asked.prefix))
+    for asked in looked:
+        answer = answers.given.get(asked.binaries)
+        if isinstance(answer, Unreadable):
+            return answer
+    return Absent()
 
 
 def _whole_versions(environment: Environment, answers: Answers) -> Iterator[tuple[Reading, str]]:
@@ -170,7 +175,7 @@ def _debian(answers: Answers, series: str) -> Reading:
 
 def _closed(answers: Answers) -> Fact | None:
     """Return the fact that there may be more environments than were found, if there may."""
-    answered = {asked.prefix: answers[asked.binaries] for asked in KNOWN}
+    answered = {asked.prefix: answers[asked.binaries] for asked in KNOWN if asked.prefix != USER}
     closed = {p: answer for p, answer in answered.items() if isinstance(answer, Unreadable)}
     if not closed:
         return None

@@ -86,7 +86,7 @@ class RecordingHost:
     def _answer(self, question: Question, walker: Walker) -> Given:
         given = self._recorded(question, walker)
         if not isinstance(given, Absent):
-            return given
+            return NOT_RECORDED if self._partial(question, given) else given
         known = self.recording.knows(question)
         told = known and self.recording.asked is not None
         if not told and self.view is View.IMAGE and (reason := of_an_image(question)) is not None:
@@ -94,6 +94,12 @@ class RecordingHost:
         if not known:
             return NOT_RECORDED
         return Completed(NOT_FOUND) if isinstance(question, Command) else given
+
+    def _partial(self, question: Question, given: Given) -> bool:
+        """Return whether a listing is put together from what was asked for other reasons."""
+        listing = isinstance(question, Glob) and question.part is None and isinstance(given, Found)
+        asked = self.recording.asked
+        return listing and asked is not None and recording.name(question) not in asked
 
     def _recorded(self, question: Question, walker: Walker) -> Given:
         """Return the answer; `Absent` stands for all that is missing."""
