@@ -92,6 +92,9 @@ def understood(text: str) -> Report:
     files: dict[str, str | Unreadable] = {
         path: f"{text}\n" if isinstance(text, str) else text for path, text in said.files
     }
+    release = files.get(_report_labels.RELEASE)
+    if isinstance(release, Unreadable):
+        files[_report_labels.BUILD] = release
     _drivers(said, outputs, files)
     _from_words(said, files)
     laid = _report_environments.lay(lists, said, files)

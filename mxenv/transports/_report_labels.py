@@ -71,7 +71,7 @@ _VALUES = {
     "python": _PYTHON,
     "torch": re.compile(r"(\d[\w.]{0,40}\+(?:metax|maca|mc)\d[\w.]{0,40})"),
     "torch-public": re.compile(r"(\d[\w.]{0,40})(?:\+[\w.]{1,60})?"),
-    "cpu": re.compile(r"(\S.{2,100})"),
+    "cpu": re.compile(r"((?!MetaX|MXC|NVIDIA)\S.{2,100})"),
     "cpus": re.compile(rf"({_ONLINE.pattern})"),
     "arch": re.compile(rf"({_MACHINES})"),
     "kernel": re.compile(rf"({_KERNEL.pattern})"),

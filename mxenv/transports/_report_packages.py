@@ -46,7 +46,8 @@ _WHEEL = re.compile(
     r"(?:-\d\w*)?-[\w.]{1,100}-[\w.]{1,100}-[\w.]{1,200}\.whl(?:#\S{0,300})?"
 )
 _PINNED = re.compile(r"-e \S.*|#.*|" + rf"{_NAME} @ \S.*")
-_FREEZE = re.compile(r"\bpip3? (?:freeze|list\b.*(?:freeze|json))|\bpip3? list\b")
+_FREEZE = re.compile(r"\bpip3? freeze\b|\bpip3? list\b.*\b(?:freeze|json)\b")
+_LISTED = re.compile(r"(?:\S*/)?(?:uv )?(?:python3? -m )?pip3? list\b.*")
 _SITE = rf"(?P<site>{_PATH}/lib(?:64)?/python3\.\d+/(?:site|dist)-packages)"
 _PIP = re.compile(rf"pip \S{{1,40}} from {_SITE}/pip \(python 3\.\d+\)")
 _LOCATION = re.compile(rf"Location:[ \t]*{_SITE}/?")
@@ -155,6 +156,9 @@ class _Reader:
             self._env = ""
         if _FREEZE.search(typed or words):
             self._at, self._asked = _In.FREEZE, False
+        elif _LISTED.fullmatch(typed):
+            # What `grep` left of it has no heading.
+            self._at = _In.COLUMNS
 
     def _blank(self) -> None:
         if self._at is not _In.FREEZE or self._asked:

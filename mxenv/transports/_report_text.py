@@ -49,7 +49,10 @@ _EMPTY_PROMPT = re.compile(
     r"[ \t]*(?:\([^()\s]{1,60}\)[ \t]*)?\[?[\w.-]{1,64}@[\w.-]{1,64}[: ][^#$%>]{0,200}[#$%][ \t]*"
 )
 _WORD = re.compile(r"(?:sudo[ \t]+)?(?:\S*/)?(?P<tool>[\w.+-]+)")
-_ALONE = re.compile(r"(?:[ \t]+(?:-{1,2}[\w=-]+|list|freeze|topo|show|metax|/\S+))*[ \t]*")
+_ALONE = re.compile(
+    r"(?:[ \t]+(?:-{1,2}[\w=-]+|list|freeze|topo|show|metax|pip|/\S+))*[ \t]*"
+    r"(?:\|[ \t]*(?:[ef]?grep|head|tail|sort|awk|sed)\b.*)?"
+)
 TOOLS = frozenset(
     (
         *("cat", "conda", "docker", "env", "export", "ht-smi", "kubectl", "ldd", "ls"),

@@ -209,6 +209,8 @@ class TestWhatIsNotInTheTextIsNotKnown:
         "line",
         [
             "pip install torch==2.6.0",
+            "I looked at pip list, and then wrote:\n\ntorch==2.6.0",
+            "$ pip install torch\nSuccessfully installed torch-2.6.0",
             "torch==2.6.0",
             "RUN pip install torch==2.6.0",
             "torch>=2.6.0",
@@ -221,6 +223,18 @@ class TestWhatIsNotInTheTextIsNotKnown:
     ) -> None:
         text = f"I tried this:\n\n{line}\n\nand numpy too.\n"
         assert not [k for k in values(pasted(tmp_path, text)) if k.startswith("python.")]
+
+    @pytest.mark.parametrize("typed", ["$ pip list | grep torch", "pip3 list|grep -i torch"])
+    def test_what_grep_left_of_a_list_is_listed(self, typed: str, tmp_path: Path) -> None:
+        found = values(pasted(tmp_path, f"{typed}\ntorch   2.7.0\ntorchvision 0.22.0\n"))
+        assert found["python.package[/reported/torch]"] == "2.7.0"
+
+    def test_no_environment_is_known_to_have_no_interpreter(self, tmp_path: Path) -> None:
+        text = "# packages in environment at /opt/conda/envs/b:\n#\n"
+        snapshot = pasted(tmp_path, f"{text}torch 2.6.0 pypi_0 pypi\npython 3.9.2 h1_0\n")
+        assert values(snapshot)["python.version[/opt/conda/envs/b]"] == "3.9.2"
+        reading = snapshot.reading("python.interpreter", "/opt/conda/envs/b")
+        assert reading == Unreadable("not in the report")
 
     def test_what_torch_calls_itself_is_not_what_its_metadata_says(self, tmp_path: Path) -> None:
         found = values(pasted(tmp_path, "PyTorch version: 2.4.1+cu121\n"))
@@ -274,6 +288,13 @@ class TestOfTwoThingsNeitherIsBelieved:
         snapshot = seen(REPORTS / "contradiction.md")
         verdict = checking.check(snapshot, checking.load_matrix(), today=NOW.date())
         assert verdict.outcome is not Outcome.COMPATIBLE
+
+    def test_of_two_kernels_no_build_is_believed(self, tmp_path: Path) -> None:
+        text = (REPORTS / "no-device.md").read_text(encoding="utf-8")
+        snapshot = pasted(tmp_path, f"{text}\nKernel : 6.8.0-1-generic\n")
+        reason = "the report says both 5.15.0-120-generic and 6.8.0-1-generic"
+        for key in ("kernel.release", "kernel.build"):
+            assert snapshot.reading(key) == Unreadable(reason)
 
     def test_two_outputs_of_one_command_that_agree_are_one(self, tmp_path: Path) -> None:
         text = (REPORTS / "mx-smi-transcript.md").read_text(encoding="utf-8")
