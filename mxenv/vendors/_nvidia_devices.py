@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mxenv.facts import Absent, Fact, Observed, Reading, Unreadable
-from mxenv.question import Answers, Found, Glob, Part
+from mxenv.vendors._nvidia_driver import INFORMATION
 from mxenv.vendors._nvidia_smi import (
     Gpu,
     Heard,
@@ -19,14 +18,11 @@ from mxenv.vendors._nvidia_smi import (
     model,
 )
 from mxenv.vendors._place import VENDORS, Place
-from mxenv.vendors._words import address
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from mxenv.vendors._nvidia_topology import Ways
-
-INFORMATION = Glob("/proc/driver/nvidia/gpus/*/information", part=Part.WHOLE, limit=4096)
 
 SYSFS = VENDORS.pattern
 DRIVERS = "/sys/bus/pci/devices/*/driver/module"
@@ -49,7 +45,6 @@ PER_CARD = (
 """What is said of every card, even if it is that nobody knows."""
 IF_ANY = ("nvidia.device.firmware", "nvidia.device.slice")
 LINK = "nvidia.link"
-_LINE = r"(?m)^([A-Z][A-Za-z ]+?):[ \t]+(\S.*?)[ \t]*\n"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,23 +84,6 @@ class Sources:
         if isinstance(self.told, dict) and self.told:
             return frozenset(self.told)
         return None
-
-
-def information(answers: Answers) -> Mapping[str, Mapping[str, str]] | Unreadable:
-    """Return what ``/proc/driver/nvidia/gpus`` says, label by label; nothing if it is not there."""
-    match answers[INFORMATION]:
-        case Found(matches):
-            cards: dict[str, Mapping[str, str]] = {}
-            for path, content in matches:
-                bdf = address(path.split("/")[-2])
-                if bdf is not None:
-                    labels = re.findall(_LINE, content.value) if isinstance(content, Found) else []
-                    cards[bdf] = dict(labels)
-            return cards
-        case Absent():
-            return {}
-        case Unreadable() as unreadable:
-            return unreadable
 
 
 def facts(sources: Sources) -> Iterator[Fact]:
@@ -262,14 +240,23 @@ def _gaps(told: Iterable[Fact], sources: Sources) -> Iterator[Fact]:
     for key in PER_CARD:
         for at in addresses:
             if (key, at) not in spoken:
-                yield Fact(key=key, instance=at, reading=_untold(said), source=source)
+                reading = _unspoken(key, sources)
+                yield Fact(key=key, instance=at, reading=reading, source=source)
         if not addresses:
             yield Fact(key=key, reading=missing, source=source)
     for key in IF_ANY:
         if not any(fact.key == key for fact in told):
             listed = isinstance(said, Output) and said.slices
-            reading = Absent() if listed else _untold(said) if addresses else missing
-            yield Fact(key=key, reading=reading, source=source)
+            gap = Absent() if listed else _untold(said) if addresses else missing
+            yield Fact(key=key, reading=gap, source=source)
+
+
+def _unspoken(key: str, sources: Sources) -> Reading:
+    """Return why one thing is not known of a card that is there."""
+    pci = sources.place.pci
+    if key in {"nvidia.device.pci_id", DRIVER}:
+        return pci if isinstance(pci, Unreadable) else Absent()
+    return _untold(sources.smi[1])
 
 
 def _untold(said: Heard) -> Unreadable:

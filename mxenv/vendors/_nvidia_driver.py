@@ -6,9 +6,9 @@ import re
 from typing import TYPE_CHECKING
 
 from mxenv.facts import Absent, Fact, Observed, Reading, Unreadable
-from mxenv.question import Answers, Command, File, Found, Glob, Link, Question, Stat
+from mxenv.question import Answers, Command, File, Found, Glob, Link, Part, Question, Stat
 from mxenv.vendors._nvidia_smi import DRIVER, driver
-from mxenv.vendors._words import excerpt, found_in
+from mxenv.vendors._words import address, excerpt, found_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -35,6 +35,7 @@ BUILT = tuple(
         "weak-updates/nvidia",
     )
 )
+INFORMATION = Glob("/proc/driver/nvidia/gpus/*/information", part=Part.WHOLE, limit=4096)
 NODES = Glob("/dev/nvidia*")
 
 QUESTIONS: tuple[Question, ...] = (
@@ -45,6 +46,7 @@ QUESTIONS: tuple[Question, ...] = (
     MODULES,
     KERNEL,
     *BUILT,
+    INFORMATION,
     NODES,
 )
 
@@ -74,6 +76,7 @@ _LOADED = (
     r"(?ma)^NVRM version:[ \t]+NVIDIA UNIX (Open )?[^\n]*?Kernel Module[^\n]*?"
     rf"[ \t]({DRIVER})[ \t]"
 )
+_LABEL = r"(?m)^([A-Z][A-Za-z ]+?):[ \t]+(\S.*?)[ \t]*\n"
 _LINE = r"(?m)^nvidia \d+ \d+ \S+ (\w+)"
 _PARAMETER = r"(?m)^(\w+): (.*)\n"
 _MODINFO = rf"(?a)\A({DRIVER})\n\Z"
@@ -152,6 +155,23 @@ def drivers(answers: Answers, place: Place) -> dict[str, Reading]:
         unknown = answer if isinstance(answer, Unreadable) else Absent()
         readings[bdf] = Observed(found[1]) if found else unknown
     return readings
+
+
+def information(answers: Answers) -> Mapping[str, Mapping[str, str]] | Unreadable:
+    """Return what ``/proc/driver/nvidia/gpus`` says, label by label; nothing if it is not there."""
+    match answers[INFORMATION]:
+        case Found(matches):
+            cards: dict[str, Mapping[str, str]] = {}
+            for path, content in matches:
+                bdf = address(path.split("/")[-2])
+                if bdf is not None:
+                    labels = re.findall(_LABEL, content.value) if isinstance(content, Found) else []
+                    cards[bdf] = dict(labels)
+            return cards
+        case Absent():
+            return {}
+        case Unreadable() as unreadable:
+            return unreadable
 
 
 def _in_sysfs(answers: Answers) -> Reading:

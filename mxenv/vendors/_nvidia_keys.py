@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from mxenv.facts import FactKey, View
-from mxenv.vendors import _nvidia_devices, _nvidia_driver, _nvidia_sdk
+from mxenv.vendors import _nvidia_driver, _nvidia_sdk
 
 _FILES = "/sys/bus/pci/devices"
 _SMI = "nvidia-smi -q -x"
 _SMI_TOOL = "nvidia-smi --version"
-_SHOWS = _nvidia_devices.INFORMATION.pattern
+_SHOWS = _nvidia_driver.INFORMATION.pattern
 
 KEYS = (
     FactKey(

@@ -45,7 +45,6 @@ QUESTIONS: tuple[Question, ...] = (
     XML,
     TOPOLOGY,
     TOOL,
-    _nvidia_devices.INFORMATION,
     *_place.QUESTIONS,
     *_nvidia_driver.QUESTIONS,
     *_nvidia_packages.QUESTIONS,
@@ -81,7 +80,7 @@ def read(answers: Answers) -> Iterator[Fact]:
         ways=_ways(answers),
         ways_source=" ".join(TOPOLOGY.argv),
         place=place,
-        told=_nvidia_devices.information(answers),
+        told=_nvidia_driver.information(answers),
         drivers=_nvidia_driver.drivers(answers, place),
         nothing=place.driver is False and isinstance(answers[XML], Unreadable),
     )
