@@ -87,6 +87,10 @@ def altered(
     distribution: Distribution, chosen: dict[str, list[Line]], answers: Answers
 ) -> Iterator[Reading]:
     """Yield which files differ or are missing, and what could not be held against its RECORD."""
+    installer = distribution.installer
+    if isinstance(installer, Found) and installer.value.strip() == "conda":
+        yield Unreadable("conda writes its own prefix into files, and RECORD does not say which")
+        return
     whole = answers[record(distribution)]
     if not isinstance(whole, Found):
         yield Unreadable("it has no RECORD") if isinstance(whole, Absent) else whole

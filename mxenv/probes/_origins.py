@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from typing import TYPE_CHECKING
-from urllib.parse import unquote
 
 from mxenv.facts import Absent, Observed, Unreadable
 from mxenv.installed import MASK
@@ -78,6 +77,8 @@ def _direct(text: str) -> Reading:
 
 
 def _words(given: object, url: str) -> str:
+    from urllib.parse import unquote  # noqa: PLC0415 - imported late: few distributions need it
+
     path = clean(unquote(url.removeprefix("file://"))) if url.startswith("file://") else ""
     match given:
         case {"dir_info": {"editable": True}} if path:

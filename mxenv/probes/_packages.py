@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from mxenv import version
 from mxenv.facts import Absent, Fact, FactKey, Observed, Unreadable
-from mxenv.probes import _altered, _importing, _origins
+from mxenv.probes import _importing, _origins
 from mxenv.probes._importing import Path, path_of
 from mxenv.question import Found
 
@@ -68,7 +68,7 @@ KEYS = (
 def further(disk: Disk, *, deep: bool) -> Iterator[Question]:
     """Yield what to ask now that it is known where distributions lie."""
     for directory in disk.names:
-        if deep or disk.unsigned(directory):
+        if disk.unsigned(directory):
             for distribution in disk.at(directory):
                 yield from _origins.questions(distribution, disk.answers)
     for environment in disk.environments.values():
@@ -76,10 +76,16 @@ def further(disk: Disk, *, deep: bool) -> Iterator[Question]:
         if len(path.entries) > 1:
             yield from _importing.questions(path, disk)
     if deep:
-        everything = [d for env in disk.environments.values() for d in disk.visible(env)]
-        yield from map(_altered.record, everything)
-        for lines in _altered.chosen(everything, disk.answers).values():
-            yield from (line.question for line in lines)
+        yield from _deep(disk)
+
+
+def _deep(disk: Disk) -> Iterator[Question]:
+    from mxenv.probes import _altered  # noqa: PLC0415 - imported late: seldom asked for
+
+    everything = [d for env in disk.environments.values() for d in disk.visible(env)]
+    yield from map(_altered.record, everything)
+    for lines in _altered.chosen(everything, disk.answers).values():
+        yield from (line.question for line in lines)
 
 
 def facts(disk: Disk, met: Collection[str], *, deep: bool) -> Iterator[Fact]:
@@ -87,10 +93,6 @@ def facts(disk: Disk, met: Collection[str], *, deep: bool) -> Iterator[Fact]:
 
     Those of ``met`` were met only through what passes.
     """
-    chosen: dict[str, list[_altered.Line]] = {}
-    if deep:
-        everything = [d for env in disk.environments.values() for d in disk.visible(env)]
-        chosen = _altered.chosen(everything, disk.answers)
     for prefix in sorted(disk.environments):
         environment = disk.environments[prefix]
         volatile = prefix in met
@@ -101,16 +103,26 @@ def facts(disk: Disk, met: Collection[str], *, deep: bool) -> Iterator[Fact]:
                 yield Fact(
                     key=key, instance=instance, reading=reading, source=source, volatile=volatile
                 )
-            for reading in _altered.altered(distribution, chosen, disk.answers) if deep else ():
-                yield Fact(
-                    key=ALTERED,
-                    instance=instance,
-                    reading=reading,
-                    source=f"{distribution.folder}/RECORD",
-                    volatile=volatile,
-                )
         if visible:
             yield from _path(environment, disk, volatile=volatile)
+    if deep:
+        yield from _altered_files(disk, met)
+
+
+def _altered_files(disk: Disk, met: Collection[str]) -> Iterator[Fact]:
+    from mxenv.probes import _altered  # noqa: PLC0415 - imported late: seldom asked for
+
+    everything = [d for env in disk.environments.values() for d in disk.visible(env)]
+    chosen = _altered.chosen(everything, disk.answers)
+    for distribution in everything:
+        for reading in _altered.altered(distribution, chosen, disk.answers):
+            yield Fact(
+                key=ALTERED,
+                instance=f"{distribution.prefix}/{distribution.name}",
+                reading=reading,
+                source=f"{distribution.folder}/RECORD",
+                volatile=distribution.prefix in met,
+            )
 
 
 def _one(distribution: Distribution, disk: Disk) -> Iterator[tuple[str, Reading, str]]:

@@ -275,6 +275,12 @@ class TestAltered:
         [reading] = deep(record, {f"{OPT}/a.py": "one"})[self.KEY]
         assert isinstance(reading, Unreadable)
 
+    def test_what_conda_rewrote_is_not_called_altered(self) -> None:
+        record = f"a.py,sha256={digest('one')},3\n"
+        files = CONDA | dist(OPT, "a", record=record, installer="conda\n") | {f"{OPT}/a.py": "x"}
+        [reading] = look(files, given={Option("deep"): Found("yes")})[self.KEY]
+        assert isinstance(reading, Unreadable)
+
     def test_a_file_that_cannot_be_read_is_neither(self) -> None:
         record = f"a.py,sha256={digest('one')},3\nb.py,sha256={digest('two')},3\n"
         given = {
