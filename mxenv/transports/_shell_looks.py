@@ -65,7 +65,7 @@ def looks(tree: ShellTree, front: str) -> tuple[list[Look], str]:
         *_digests(tree, front),
     ]
     tree.satisfied()
-    return made, "; ".join([*kept, f"P={front}", "u f"])
+    return made, "; ".join([*kept, f"P={front}"])
 
 
 def _look(

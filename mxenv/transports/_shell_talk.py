@@ -154,13 +154,14 @@ class Talk:
         nonce = secrets.token_hex(16)
         block = self._block = _Block(nonce)
         lines = "\n".join(f"m {number}; {item.line}" for number, item in enumerate(items))
-        self._send(f"( N={nonce}; {setup}\n{lines}\nm {END} ) </dev/null 8>&- & b=$!\n")
+        mark = f"f{nonce}"
+        self._send(f"( {setup}\nN={nonce}; u {mark}\n{lines}\nm {END} ) </dev/null 8>&- & b=$!\n")
         quiet = _Quiet(block, items)
         self._pump(lambda: block.finished or quiet.long())
         if not block.finished and not quiet.long():
             raise Lost(self.lost or LATE)
         if not block.finished:
-            self._send('kill -9 $b; K "$S.f." $b </dev/null >/dev/null &\n')
+            self._send(f'kill -9 $b; K "$S.{mark}." $b </dev/null >/dev/null &\n')
         self._block = None
         whole = block.items if block.finished else block.items[:-1]
         return [Sections(parts) for parts in whole], block.finished

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import inspect
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -22,7 +23,8 @@ from mxenv.question import (
     Stat,
     Status,
 )
-from mxenv.transports import Terms
+from mxenv.transports import Terms, _shell
+from mxenv.transports._shell_pipe import ProcessPipe
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,8 +63,14 @@ def transport(request: pytest.FixtureRequest) -> Transport:
     return transports()[request.param]
 
 
-@pytest.fixture(params=["local", "recording", "root"])
+@pytest.fixture(params=["local", "recording", "root", "shell"])
 def host(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Host]:
+    if request.param == "shell":
+        # What ssh and docker reach, without either.
+        pipe = ProcessPipe(["sh"])
+        with _shell.opened(pipe, Terms(), deadline=time.monotonic() + 20) as host:
+            yield host
+        return
     root = tmp_path / "root"
     (root / "etc").mkdir(parents=True)
     (root / "etc/os-release").write_text("ID=debian\n")

@@ -17,7 +17,7 @@ from mxenv.question import TIMED_OUT, Command, Completed, File, Found
 from mxenv.transports import Terms, _shell
 from mxenv.transports._commands import KILLED, OUTPUT_LIMIT
 from mxenv.transports._shell_pipe import ProcessPipe
-from mxenv.transports._shell_talk import Lost
+from mxenv.transports._shell_talk import Item, Lost
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -258,3 +258,22 @@ def test_noise_before_the_first_word_is_skipped(argv: list[str], tmp_path: Path)
     noise = "head -c 300000 /dev/urandom; echo; seq 5000; echo 'to error' >&2; exec \"$@\""
     with shell([tool(tmp_path, noise), *argv]) as host:
         assert isinstance(host.gather([File("/etc/passwd")])[File("/etc/passwd")], Found)
+
+
+def test_what_hangs_while_files_are_looked_at_costs_no_others(argv: list[str]) -> None:
+    sign = f"30{int.from_bytes(os.urandom(3), 'big')}"
+    items = [
+        Item("printf one"),
+        Item(f"printf begun; sleep {sign}", silent=0.5),
+        Item("printf three"),
+        Item(f"sleep {sign}", silent=0.5),
+        Item("printf five"),
+    ]
+    began = time.monotonic()
+    with shell(argv) as host:
+        came = host.talk.ask(items, ":")
+        assert isinstance(host.gather([File("/etc/passwd")])[File("/etc/passwd")], Found)
+    assert time.monotonic() - began < 5
+    texts = [None if sections is None else sections[""] for sections in came]
+    assert texts == [b"one", None, b"three", None, b"five"]
+    assert nothing_is_left(f"sleep\0{sign}")
