@@ -7,7 +7,8 @@ from dataclasses import replace
 from string import ascii_lowercase, ascii_uppercase
 from typing import TYPE_CHECKING, assert_never
 
-from mxenv import excerpt
+from mxenv import credential, excerpt, identity
+from mxenv.credential import MASK
 from mxenv.facts import Absent, Unreadable
 from mxenv.question import (
     Answers,
@@ -31,9 +32,6 @@ if TYPE_CHECKING:
 
     from mxenv.question import Answer, Given, Matches, Question
 
-MASK = "***"
-NO_UUID = "00000000-0000-0000-0000-000000000000"
-"""Has the form of a UUID, so that whoever parses the text still can."""
 
 CONTROL = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]"  # a terminal's control sequence
@@ -46,32 +44,23 @@ SIGNS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066
 """One of these is in all that `CONTROL` matches, and a set is fast to look for."""
 UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 """A sign that breaks a line, moves a terminal, or cannot be written."""
-URL_USER = re.compile(r"://[^/\s]*@")
-HOME = re.compile(r"(?<=/home/)[^/\s:;,\"'*?\[\]()<>|]+")
-BEARER = "Bearer "
-UUID_END = re.compile(r"-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}\b")
-UUID = re.compile(r"\b[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}\b")
-TOKENS = {
-    # The prefix comes first, since that is what is fast to look for.
-    prefix: rf"{prefix}(?<![\w-]{prefix}){rest}"
-    for prefix, rest in (
-        *((f"gh{kind}_", r"\w{20,}") for kind in "pousr"),
-        ("github_pat_", r"\w{20,}"),
-        ("glpat-", r"[\w-]{20,}"),
-        ("hf_", r"\w{20,}"),
-        ("sk-", r"[\w-]{20,}"),
-        ("AKIA", r"[0-9A-Z]{16}\b"),
-        ("xox", r"[abprs]-[\w-]{10,}"),
-        ("eyJ", r"[\w-]{10,}\.[\w-]{10,}\.[\w-]*"),
-        (BEARER, r"[\w.~+/=-]{8,}"),
-    )
-}
-"""Tokens whose own form gives them away wherever they stand, by what is in every one."""
+URL_USER = re.compile(r"://(?:[^/\s]*@|[^\s/@:]+:(?![0-9]+/)[^\s@\"'<>]+@(?:[^/\s]*@)?)")
+"""Who logs in, and with what; a password with a slash in it as well, where there is no port."""
+HEADERS = ("authorization", "cookie")
+HEADER = re.compile(
+    r"[\"']?[ \t]*[:=][ \t]*[\"']?"
+    r"(?:((?:digest|aws4-hmac-sha256)[ \t][^\n]*)|(?:[a-z]\w*[ \t]+)?([^\n\"',]+))",
+    re.IGNORECASE,
+)
+"""What a program says to log in by HTTP; the word that says how stays."""
 WORDS = (
     "token",
     "secret",
     "password",
     "passwd",
+    "passphrase",
+    "passcode",
+    "pwd",
     "credential",
     "username",
     "apikey",
@@ -79,6 +68,27 @@ WORDS = (
     "api-key",
     "accesskey",
     "access_key",
+    "access-key",
+    "account_key",
+    "accountkey",
+    "private_key",
+    "private-key",
+    "privatekey",
+    "secret_key",
+    "secret-key",
+    "secretkey",
+    "secret_key_base",
+    "auth_key",
+    "authkey",
+    "signing_key",
+    "encryption_key",
+    "key-data",
+    "auth",
+    "signature",
+    "&sig",
+    "?sig",
+    "asset tag",
+    "s/n",
     "serial",
     "serial number",
     "serial_number",
@@ -88,19 +98,26 @@ WORDS = (
 """What a value must not be kept of; `SERIAL` as a word of its own only."""
 SERIAL = "serial"
 VALUE = re.compile(
-    r"s?[\"']?[ \t]*[:=][ \t]*"
+    r"s?[\"']?[ \t]*[:=](?!=)[ \t]*"
     r"(?:\"((?:[^\"\\\n]|\\.)+)\"|'((?:[^'\\\n]|\\.)+)'|[\"']?([^\s\"',;}]+))"
 )
-"""A quoted value goes to its other quote, spaces and all."""
+"""A quoted value goes to its other quote, spaces and all; ``==`` compares, as in pip's lists."""
 LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
 
 
 def clean(text: str) -> str:
     """Return ``text`` fit to be kept: no terminal escapes, credentials, home names or serials.
 
-    Cleaning what is clean changes nothing. Cheap tests come first: a node says megabytes, and
-    nearly nothing in them has to be masked.
+    Cleaning what is clean changes nothing: what stands beside a mask may make a form of its own,
+    so it is looked at again. Each time less is left that could.
     """
+    while (cleaned := _cleaned(text)) != text:
+        text = cleaned
+    return text
+
+
+def _cleaned(text: str) -> str:
+    """Look once; cheap tests come first, since in megabytes nearly nothing has to be masked."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -109,14 +126,8 @@ def clean(text: str) -> str:
         text = CONTROL.sub("", text)
     if "://" in text:
         text = URL_USER.sub(f"://{MASK}@", text)
-    if "/home/" in text:
-        text = HOME.sub("user", text)
-    for prefix, form in TOKENS.items():
-        if prefix in text:
-            # Compiled only now: nearly no text has one.
-            text = re.sub(form, MASK if prefix != BEARER else f"{prefix}{MASK}", text)
-    if UUID_END.search(text):
-        text = UUID.sub(NO_UUID, text)
+    text = credential.masked(text)
+    text = identity.masked(text)
     return _without_values(text)
 
 
@@ -128,7 +139,13 @@ def _without_values(text: str) -> str:
     if len(lower) != len(text):
         # One letter of all has a lower case of two: places would no longer agree.
         lower = text.translate(LOWER)
-    spans = sorted(span for word in WORDS if word in lower for span in _values(text, lower, word))
+    spans = sorted(
+        span
+        for words, form in ((WORDS, VALUE), (HEADERS, HEADER))
+        for word in words
+        if word in lower
+        for span in _values(text, lower, word, form)
+    )
     pieces, end = [], 0
     for start, stop in spans:
         if start >= end:
@@ -137,10 +154,10 @@ def _without_values(text: str) -> str:
     return "".join([*pieces, text[end:]])
 
 
-def _values(text: str, lower: str, word: str) -> Iterator[tuple[int, int]]:
+def _values(text: str, lower: str, word: str, form: re.Pattern[str]) -> Iterator[tuple[int, int]]:
     at = lower.find(word)
     while at >= 0:
-        match = VALUE.match(text, at + len(word))
+        match = form.match(text, at + len(word))
         if match and not (word.startswith(SERIAL) and at and lower[at - 1].isalnum()):
             yield match.span(match.lastindex or 0)
         at = lower.find(word, at + 1)

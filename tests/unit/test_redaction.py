@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from mxenv.facts import Absent, Unreadable
+from mxenv.identity import NO_UUID
 from mxenv.question import (
     Answer,
     Answers,
@@ -19,8 +20,9 @@ from mxenv.question import (
     Space,
     Stat,
     Status,
+    Symbols,
 )
-from mxenv.redaction import NO_UUID, clean, clean_answers
+from mxenv.redaction import clean, clean_answers
 
 
 @pytest.mark.parametrize(
@@ -44,6 +46,14 @@ from mxenv.redaction import NO_UUID, clean, clean_answers
         ("Board Serial Number   : AENA0000000000 ", "Board Serial Number   : *** "),
         ("chip_serial: TP0A00", "chip_serial: ***"),
         ("\u0130stanbul TOKEN=abc", "\u0130stanbul TOKEN=***"),
+        ("Authorization: Basic YWxpY2U6eA==", "Authorization: Basic ***"),
+        ('Authorization: Digest a="b"\nx', "Authorization: ***\nx"),
+        ("Cookie: a=b; c=d", "Cookie: ***"),
+        ("\u0130 cookie=a token=b", "\u0130 cookie=a ***"),
+        ("/Users/alice/x C:\\Users\\alice\\x ~alice/x", "/Users/user/x C:\\Users\\user\\x ~user/x"),
+        ("alice@example.com", "***@example.com"),
+        ("ether 0a:1b:2c:3d:4e:5f", "ether 00:00:00:00:00:00"),
+        ("a\n-----BEGIN PRIVATE KEY-----\nx", "a\n***"),
         ("GPU-12345678-9abc-def0-1234-56789abcdef0", f"GPU-{NO_UUID}"),
     ],
 )
@@ -93,6 +103,7 @@ PAIRS: list[tuple[Question, Given, Question, Given]] = [
     (Stat(HOME), Found(Status("file", 3, 4)), Stat(USER), Found(Status("file", 3, 4))),
     (Space(HOME), Found(7), Space(USER), Found(7)),
     (Env("HOME"), Absent(), Env("HOME"), Absent()),
+    (Symbols(HOME, (HOME,)), Found(HOME), Symbols(USER, (USER,)), Found(USER)),
     (
         Command(("ls", HOME)),
         Completed(2, HOME, HOME),

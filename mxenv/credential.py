@@ -1,0 +1,105 @@
+"""Which texts are credentials by their own form, whoever holds them and wherever they stand.
+
+Each form comes with a few letters that are in every text that has it: those are fast to look for,
+and the form is compiled only where they were found. Nothing that is masked is found once more.
+"""
+
+from __future__ import annotations
+
+import re
+
+MASK = "***"
+
+PREFIXES = (
+    # What a token of some service begins with, and how its other letters look.
+    *((f"gh{kind}_", r"\w{20,}") for kind in "pousr"),  # GitHub
+    ("github_pat_", r"\w{20,}"),
+    *((f"gl{kind}-", r"[\w-]{16,}") for kind in ("pat", "dt", "rt")),  # GitLab
+    ("hf_", r"\w{20,}"),  # Hugging Face
+    ("sk-", r"[\w-]{20,}"),  # OpenAI, Anthropic, DashScope, DeepSeek
+    ("gsk_", r"\w{20,}"),  # Groq
+    ("nvapi-", r"[\w-]{20,}"),  # NVIDIA
+    ("AIza", r"[\w-]{30,}"),  # Google
+    ("ya29.", r"[\w-]{20,}"),
+    ("GOCSPX-", r"[\w-]{20,}"),
+    ("LTAI", r"[A-Za-z0-9]{12,}"),  # Alibaba Cloud
+    ("AKID", r"[A-Za-z0-9]{13,}"),  # Tencent Cloud
+    ("AKLT", r"[\w-]{16,}"),  # Volcano Engine
+    ("xox", r"[abeprs]-[\w-]{10,}"),  # Slack
+    ("xapp-", r"[\w-]{10,}"),
+    ("sk_live_", r"\w{10,}"),  # Stripe
+    ("sk_test_", r"\w{10,}"),
+    ("whsec_", r"\w{20,}"),
+    ("npm_", r"[A-Za-z0-9]{30,}"),
+    ("pypi-AgE", r"[\w-]{16,}"),
+    ("dckr_", r"[po]at_[\w-]{20,}"),  # Docker
+    ("dop_v1_", r"\w{20,}"),  # DigitalOcean
+    ("dapi", r"[0-9a-f]{32}\b"),  # Databricks
+    ("SG.", r"[\w-]{16,}\.[\w-]{16,}"),  # SendGrid
+    ("hvs.", r"[\w-]{20,}"),  # Vault
+    ("glsa_", r"\w{20,}"),  # Grafana
+    ("tskey-", r"[\w-]{16,}"),  # Tailscale
+    ("sntry", r"[su]_[\w+/=-]{20,}"),  # Sentry
+    ("ATATT3", r"[\w=-]{20,}"),  # Atlassian
+    ("wandb_v1_", r"\w{20,}"),
+    ("eyJ", r"[\w-]{10,}\.[\w-]{10,}\.[\w-]*"),  # a JSON web token
+    ("LS0tLS1CRUdJTi", r"[\w+/=-]{20,}"),  # "-----BEGIN " in base 64
+)
+
+_PRIVATE = r"[A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?"
+_NAMES = "password|passwd|token|secret|key|credentials?|passphrase"
+Form = tuple[str, str]
+"""A pattern, and what stands in place of what it matches."""
+
+
+def _first(prefix: str) -> str:
+    """Return a pattern for ``prefix`` where no word is before it.
+
+    The prefix comes first, since that is what is fast to look for.
+    """
+    literal = re.escape(prefix)
+    return rf"{literal}(?<![A-Za-z0-9_-]{literal})"
+
+
+FORMS: dict[str, Form] = {
+    **{prefix: (_first(prefix) + rest, MASK) for prefix, rest in PREFIXES},
+    # An AWS key of sixteen letters, with its secret if that is beside it.
+    **{
+        kind: (rf"{_first(kind)}[0-9A-Z]{{16}}\b(?:[:,/ \t]+[\w+/]{{40}}(?![\w+/]))?", MASK)
+        for kind in ("AKIA", "ASIA")
+    },
+    # A whole private key, or the beginning of one that was cut.
+    "PRIVATE KEY": (rf"(?s)-----BEGIN {_PRIVATE}-----.*?(?:-----END {_PRIVATE}-----|\Z)", MASK),
+    "PuTTY-User-Key-File-": (r"(?s)PuTTY-User-Key-File-.*", MASK),
+    ".atlasv1.": (r"[A-Za-z0-9]{10,}\.atlasv1\.[\w-]{20,}", MASK),  # Terraform
+    ":AA": (r":AA(?<=[0-9]{8}:AA)[\w-]{30,}", f":{MASK}"),  # Telegram
+    "hooks.slack.com/": (r"hooks\.slack\.com/(\w+/)[\w/]{10,}", rf"hooks.slack.com/\1{MASK}"),
+    "/webhooks/": (r"/webhooks/([0-9]+/)[\w-]{20,}", rf"/webhooks/\1{MASK}"),  # Discord
+    "/bot/v2/hook/": (r"/bot/v2/hook/[\w-]+", f"/bot/v2/hook/{MASK}"),  # Feishu
+    "webhook/send?": (r"webhook/send\?[^\s\"']*", f"webhook/send?{MASK}"),  # WeCom
+    "Bearer ": (rf"{_first('Bearer ')}[\w.~+/=-]{{8,}}", f"Bearer {MASK}"),
+    "Basic ": (
+        rf"{_first('Basic ')}(?=[A-Za-z+/]*[A-Z0-9])[A-Za-z0-9+/]{{7,}}={{1,2}}(?!\w)",
+        f"Basic {MASK}",
+    ),
+    # What a digest answers, wherever the header around it went.
+    'response="': (r"response=\"[0-9a-f]{32,}", f'response="{MASK}'),
+    # What a program is told in words of its own: --token x, -u me:x
+    " -": (rf" -(-?[\w-]*(?:{_NAMES})[ \t]+)(?!-)[^\s\"',;]+", rf" -\1{MASK}"),
+    " -u ": (r" -u [^\s:\"']+:[^\s\"']+", f" -u {MASK}"),
+    "-user": (r"-user([ =])[^\s:\"']+:[^\s\"']+", rf"-user\1{MASK}"),
+    # A file that logs in: machine x login y password z
+    "machine ": (
+        r"machine (\S+)(?:\s+(?:login|account|password)\s+\S+)+",
+        rf"machine \1 login {MASK}",
+    ),
+}
+
+
+def masked(text: str) -> str:
+    """Return ``text`` with every credential of a known form masked."""
+    for hint, (pattern, instead) in FORMS.items():
+        if hint in text:
+            # Compiled only now: nearly no text has one.
+            text = re.sub(pattern, instead, text)
+    return text
