@@ -48,8 +48,15 @@ PROCESS = (
     "libpthread.so.0",
 )
 """What every process has loaded that has a framework in it."""
-LINKER = re.compile(r"ld-linux[^/]*\.so\.\d+|ld64\.so\.\d+|linux-vdso\.so\.1")
-"""What is there before anything is looked for."""
+LINKERS = {
+    "x86_64": "ld-linux-x86-64.so.2",
+    "aarch64": "ld-linux-aarch64.so.1",
+    "loongarch64": "ld-linux-loongarch-lp64d.so.1",
+    "ppc64le": "ld64.so.2",
+    "riscv64": "ld-linux-riscv64-lp64d.so.1",
+    "s390x": "ld64.so.1",
+}
+"""The dynamic linker of each machine; it defines symbols as well, and is there in any case."""
 MOST = 3000
 """Questions about libraries elsewhere; two vendors and ten environments make a third of it."""
 
@@ -136,7 +143,7 @@ def further(found: World) -> Iterator[Question]:
     for at in found.places:
         python = program(found, at)
         if python is not None:
-            for name in (*PROCESS, *filter(_sound, python.elf.needed)):
+            for name in (*process(python), *filter(_sound, python.elf.needed)):
                 paths = _paths(found, at.site, python, name)
                 wanted.update((File(path, Part.ELF), None) for path in paths)
     yield from list(wanted)[:MOST]
@@ -150,7 +157,7 @@ def everything(found: World) -> Iterator[tuple[str, Object]]:
 
 
 def _sound(name: str) -> bool:
-    return bool(re.fullmatch(r"[A-Za-z0-9_+][A-Za-z0-9_+.-]*", name)) and not LINKER.fullmatch(name)
+    return bool(re.fullmatch(r"[A-Za-z0-9_+][A-Za-z0-9_+.-]*", name))
 
 
 def _in_house(found: World, site: str, name: str) -> Resolved | None:
@@ -178,6 +185,12 @@ def program(found: World, at: Place) -> Object | None:
     return Object(leads.value, read.elf)
 
 
+def process(python: Object) -> tuple[str, ...]:
+    """Return the names of what every process has loaded that has a framework in it."""
+    linker = LINKERS.get(python.elf.machine)
+    return (*PROCESS, linker) if linker else PROCESS
+
+
 def resolve(found: World, site: str, each: Object, name: str) -> Resolved:
     """Return the library that ``each`` means by ``name``."""
     if (known := _in_house(found, site, name)) is not None:
@@ -189,8 +202,6 @@ def resolve(found: World, site: str, each: Object, name: str) -> Resolved:
 
 
 def _elsewhere(found: World, site: str, each: Object, name: str) -> Resolved:
-    if LINKER.fullmatch(name):
-        return Found("")
     if not _sound(name):
         return Unreadable(f"{name!r} is no name of a library")
     hidden: Unreadable | None = None
@@ -200,6 +211,8 @@ def _elsewhere(found: World, site: str, each: Object, name: str) -> Resolved:
             return read
         answer = found.answers[File(path, Part.ELF)]
         hidden = hidden or (answer if isinstance(answer, Unreadable) else None)
+    if name == LINKERS.get(each.elf.machine):
+        return Found("")
     return hidden or Absent()
 
 

@@ -6,8 +6,9 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mxenv.facts import Observed, Unreadable
-from mxenv.probes._linking import PROCESS, Loaded, loaded, program, resolve
+from mxenv.facts import Absent, Observed, Unreadable
+from mxenv.probes._linking import Loaded, loaded, program, resolve
+from mxenv.probes._linking import process as names_of
 from mxenv.probes._objects import FRAMEWORK, Object
 from mxenv.question import Found, Symbols
 
@@ -70,11 +71,11 @@ def _process(found: World, at: Place, framework: tuple[Object, ...]) -> Loaded:
     if python is None:
         gaps["python3"] = None
         return Loaded(paths=tuple(paths), gaps=tuple(gaps))
-    for name in PROCESS:
+    for name in names_of(python):
         other = resolve(found, at.site, python, name)
         if isinstance(other, Object):
             paths[other.path] = None
-        elif isinstance(other, Unreadable):
+        elif not isinstance(other, Absent):
             gaps[name] = None
     return Loaded(paths=tuple(paths), gaps=tuple(gaps))
 

@@ -46,6 +46,7 @@ def stack(*defines: str) -> dict[str, bytes]:
         ),
         "opt/conda/bin/python3.10": shared(needed=("libc.so.6",), defines=("PyList_New",)),
         f"{LIBS}/libc.so.6": shared(provides=("GLIBC_2.35",), defines=("puts@GLIBC_2.35",)),
+        "lib64/ld-linux-x86-64.so.2": shared(defines=("__tls_get_addr",)),
         f"{LIBS}/libstdc++.so.6": shared(provides=("GLIBCXX_3.4.30",), defines=("_Znwm",)),
         f"{SITE}/setuptools.pth": b"import os\n",
         f"{SITE}/torch/lib/libc10_cuda.so": shared(

@@ -38,6 +38,7 @@ SYSTEM = {
         soname="libstdc++.so.6", provides=("GLIBCXX_3.4.30",), defines=("_Znwm@GLIBCXX_3.4.30",)
     ),
     f"{LIBS}/libm.so.6": shared(defines=("sin",)),
+    "/lib64/ld-linux-x86-64.so.2": shared(defines=("__tls_get_addr",)),
     "/opt/conda/bin/python3.10": shared(needed=("libc.so.6",), defines=("PyList_New",)),
 }
 LINKS = {"/opt/conda/bin/python3": "python3.10", "/lib": "usr/lib"}
@@ -63,7 +64,7 @@ METAX = {
     OP: shared(
         needed=("libc10_cuda.so", "libc.so.6"),
         runpath="$ORIGIN/../torch/lib",
-        undefined=(CHECK, "PyList_New", "puts", "sin"),
+        undefined=(CHECK, "PyList_New", "puts", "sin", "__tls_get_addr"),
         defines=("PyInit__C",),
     ),
 }
@@ -168,6 +169,13 @@ def test_a_driver_of_the_host_that_is_in_no_image_can_be_in_its_place() -> None:
     readings = look({**METAX, OP: op, f"{LIBS}/libcuda.so.1": driver})
     assert wrong(readings) == GOOD
     assert readings[f"elf.glibc[{LIBS}/libcuda.so.1]"] == Observed("2.38")
+
+
+def test_without_a_linker_to_be_read_its_symbols_are_not_known() -> None:
+    without = {path: data for path, data in METAX.items() if "/ld-linux" not in path}
+    told = wrong(look(without))
+    assert told["elf.missing"] == Absent()
+    assert isinstance(told["elf.undefined"], Unreadable)
 
 
 def test_without_a_python_its_symbols_are_not_known() -> None:
