@@ -167,7 +167,7 @@ def _items(key: FactKey, facts: Iterable[Fact]) -> Iterator[Item]:
             best.setdefault(fact.instance, {})[fact.reading] = None
     cards = key.instance.startswith("@")
     counted: Counter[tuple[str, Reading]] = Counter(
-        (_apart(key, instance), reading)
+        (apart(key, instance), reading)
         for instance, readings in best.items()
         for reading in _counting(readings)
     )
@@ -183,7 +183,7 @@ def _counting(readings: Collection[Reading]) -> Collection[Reading]:
     return readings
 
 
-def _apart(key: FactKey, instance: str) -> str:
+def apart(key: FactKey, instance: str) -> str:
     """Return what of ``instance`` is no address: a firmware unit, a parameter's name."""
     parts = key.parts(instance)
     names = key.instance.split("/")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import chain, groupby
 from typing import TYPE_CHECKING, assert_never
 
+from mxenv.comparison import apart
 from mxenv.facts import Absent, FactKey, Observed, Unreadable
 from mxenv.fingerprint import fingerprint
 from mxenv.reports._page import harmless, wrapped
@@ -94,12 +95,12 @@ def _together(facts: Iterable[Fact], given: Snapshot, key: FactKey) -> Iterator[
         reading = given.reading(fact.key, fact.instance)
         if not isinstance(reading, Absent):
             alike[_apart(key, fact.instance), reading].append(fact)
-    for (apart, reading), same in alike.items():
+    for (named, reading), same in alike.items():
         if len(same) <= FEW:
             yield from (_one(fact, reading, key) for fact in same)
             continue
         row = _one(same[0], reading, key)
-        label = f"{_short(key.name)}[{apart}]" if apart else _short(key.name)
+        label = f"{_short(key.name)}[{named}]" if named else _short(key.name)
         plain = not key.instance.startswith("@")
         which = f"  ({same[0].instance} .. {same[-1].instance})" if plain else ""
         yield _Row(label=f"{label} x {len(same)}", text=row.text + which, style=row.style)
@@ -107,9 +108,9 @@ def _together(facts: Iterable[Fact], given: Snapshot, key: FactKey) -> Iterator[
 
 def _apart(key: FactKey, instance: str) -> str:
     """Return what keeps a fact apart from others that read the same: not the card it is of."""
-    parts = key.parts(instance)
     if key.instance.startswith("@"):
-        return "/".join(parts[1:])
+        return apart(key, instance)
+    parts = key.parts(instance)
     return parts[0] if len(parts) > 1 else ""
 
 

@@ -218,7 +218,8 @@ def _parameters(answers: Answers, place: Place) -> Iterator[Fact]:
             known = [name for name in CHOSEN if name in said]
             for name in known:
                 value = said[name].strip().strip('"')
-                yield Fact(key=key, instance=name, reading=Observed(value), source=source)
+                given = Observed(value) if value else Absent()
+                yield Fact(key=key, instance=name, reading=given, source=source)
             if not known:
                 reading = Unreadable(f"not understood: {excerpt(text)}")
                 yield Fact(key=key, reading=reading, source=source)
