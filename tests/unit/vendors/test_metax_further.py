@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, ClassVar
 
 import pytest
 
-from mxenv.facts import Absent, Fact, Observed, Reading, Unreadable
+from mxenv import matrix_reader
+from mxenv.facts import Absent, Fact, Observed, Reading, Unreadable, View
+from mxenv.judgement import judge
+from mxenv.probe import snapshot
 from mxenv.question import Answers, Command, Completed, Found, Given, Question, Status
 from mxenv.vendors import _metax_brand as brand
 from mxenv.vendors import _metax_module as module
@@ -16,6 +20,7 @@ from mxenv.vendors import _place as place
 from mxenv.vendors._metax_nodes import NODES, OTHER
 from mxenv.vendors._metax_place import MODULE
 from mxenv.vendors.metax import QUESTIONS, VENDOR
+from mxenv.verdict import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -471,3 +476,14 @@ def test_whether_there_is_any_brand_may_not_be_known() -> None:
     ):
         (reading,) = readings({**PLAIN, **given}, "metax.brand").values()
         assert isinstance(reading, Unreadable)
+
+
+def test_a_module_that_was_upgraded_and_not_loaded_anew_is_a_finding() -> None:
+    given = {**NODE, module.MODINFO: Completed(0, MODINFO.format("3.10.14"))}
+    at = datetime(2026, 1, 7, tzinfo=UTC)
+    node = snapshot([VENDOR.probe], Answers(given), node="n", view=View.HOST, taken_at=at)
+    keys = {key.name: key for key in VENDOR.probe.keys}
+    findings = judge(node, matrix_reader.parse([], keys), today=at.date()).findings
+    (found,) = (finding for finding in findings if finding.code == "MX116")
+    assert (found.subject, found.outcome) == ("metax.kmd", Outcome.UNKNOWN)
+    assert "3.10.14 (modinfo metax, host)" in found.found
