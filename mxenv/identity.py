@@ -35,6 +35,8 @@ OF_CARDS = (
 )
 UUID_END = re.compile(r"-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}\b")
 UUID = re.compile(r"\b[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}\b")
+ELEMENT = re.compile(r"(<(?:\w+_)?serial(?:_number)?>)(?!N/A<)[^<\n]+")
+"""The number of one card, as XML has it."""
 DIGIT = re.compile(r"[0-9A-Fa-f]")
 
 
@@ -49,6 +51,8 @@ def masked(text: str) -> str:
         text = CARD.sub(lambda match: DIGIT.sub("0", match[0]), text)
     if UUID_END.search(text):
         text = UUID.sub(NO_UUID, text)
+    if "serial" in text and "</" in text:
+        text = ELEMENT.sub(rf"\1{MASK}", text)
     return text
 
 

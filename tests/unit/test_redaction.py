@@ -45,6 +45,12 @@ from mxenv.redaction import clean, clean_answers
         ("/home/alice/venv:/home/bob", "/home/user/venv:/home/user"),
         ("Board Serial Number   : AENA0000000000 ", "Board Serial Number   : *** "),
         ("chip_serial: TP0A00", "chip_serial: ***"),
+        ("<serial>1650</serial>\n<b>1</b>", "<serial>***</serial>\n<b>1</b>"),
+        (
+            "<chassis_serial_number>A 12</chassis_serial_number>",
+            "<chassis_serial_number>***</chassis_serial_number>",
+        ),
+        ("<serial>N/A</serial>", "<serial>N/A</serial>"),
         ("\u0130stanbul TOKEN=abc", "\u0130stanbul TOKEN=***"),
         ("Authorization: Basic YWxpY2U6eA==", "Authorization: Basic ***"),
         ('Authorization: Digest a="b"\nx', "Authorization: ***\nx"),
