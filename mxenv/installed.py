@@ -9,10 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 MASK = "***"
 """Stands for a URL, or a revision, that has not the form of one."""
@@ -48,39 +44,21 @@ def names(text: str) -> str:
     A folder with an ``__init__.py`` of its own is followed by that: it is no namespace.
     """
     marked = f"\n{text}"
-    tops = {line.partition("/")[0] if "/" in line else line for line in _first_lines(marked)}
     lines: set[str] = set()
-    for top in tops:
-        name = top.lstrip('"').partition(",")[0].rstrip("\r")
-        inside = f"\n{name}/" in marked or f'\n"{name}/' in marked
-        if name and inside:
-            lines.add(f"{name}/")
-            if f"\n{name}/__init__.py," in marked or f"\n{name}/__init__.py\n" in marked:
-                lines.add(f"{name}/__init__.py")
-        elif name:
+    for top, slash in {line.partition("/")[:2] for line in text.split("\n")}:
+        quoted = top[:1] == '"'
+        name, comma, _ = top[quoted:].partition(",")
+        name = name.rstrip("\r")
+        if not name or (comma and quoted):
+            continue  # a comma is in no name that can be imported
+        if not slash or comma:
             lines.add(name)
+            continue
+        lines.add(f"{name}/")
+        init = f"\n{name}/__init__.py"
+        if not name.endswith("-info") and (f"{init}," in marked or f"{init}\n" in marked):
+            lines.add(init[1:])
     return "".join(f"{line}\n" for line in sorted(lines))
-
-
-def _first_lines(marked: str) -> Iterator[str]:
-    """Yield lines, of those in a row that lie in one folder only the first.
-
-    Nearly always they are sorted, and to count is far cheaper than to look at each.
-    """
-    at = 0
-    while at >= 0:
-        end = marked.find("\n", at + 1)
-        line = marked[at + 1 : end if end >= 0 else None]
-        yield line
-        top, slash, _ = line.partition("/")
-        last = marked.rfind(f"\n{top}/", end) if slash and end >= 0 else -1
-        if last >= 0 and marked.count("\n", end, last) == marked.count(f"\n{top}/", end, last):
-            end = marked.find("\n", last + 1)
-        elif last >= 0:
-            # In no order: looked at line by line.
-            yield from marked[end + 1 :].split("\n")
-            return
-        at = end
 
 
 def record(content: bytes) -> str:
