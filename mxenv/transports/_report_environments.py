@@ -85,7 +85,9 @@ def _lay(env: str, lists: Lists, sites: Iterable[re.Match[str]], files: Files) -
     for name, version in lists.packages[env]:
         # Two versions of one name are one distribution of which the version is not clear.
         text = f"Name: {name}\nVersion: {version}\n"
-        put(files, f"{folder}/{name}.dist-info/METADATA", text, version)
+        # A dash would end the name (PEP 427).
+        info = f"{name.replace('-', '_')}.dist-info"
+        put(files, f"{folder}/{info}/METADATA", text, version)
     if told and only:
         # Debian's own interpreter has its headers in /usr, and what pip adds in /usr/local.
         top = "/usr" if kind == "dist" and prefix == "/usr/local" else prefix

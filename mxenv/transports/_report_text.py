@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import codecs
 import html
+import json
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 LONGEST = 1 << 13
-"""Characters in a line that is read; only lists of packages as JSON are longer."""
-JSON_LIST = '[{"name"'
+"""Characters in a line that is read; only what JSON holds may be longer."""
+JSON = ('[{"name"', '"pip_packages": "', '"conda_packages": "', '"cpu_info": "', '"env_vars": "')
 
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -89,6 +91,24 @@ class Line:
     """The text without what Markdown adds to words: bullets, stars, back quotes."""
 
 
+_MEMBERS = {
+    "os": "OS : ",
+    "libc_version": "Libc version : ",
+    "maca_sdk_version": "MACA SDK version : ",
+    "nvidia_driver_version": "Maca driver version : ",
+    "python_platform": "Python platform : ",
+    "python_version": "Python version : ",
+    "torch_version": "PyTorch version : ",
+    "cpu_info": "",
+    "conda_packages": "[conda] ",
+    "env_vars": "",
+    "nvidia_gpu_models": "",
+    "pip_packages": "[pip3] ",
+}
+"""The members of what ``vllm_metax.collect_env --json`` prints, and how they begin without it."""
+_MEMBER = re.compile(rf'[ \t]{{0,12}}"({"|".join(_MEMBERS)})":[ \t]*("(?:[^"\\]|\\.)*+"),?[ \t]*')
+
+
 def decoded(content: bytes) -> str:
     """Return the text of a file, in the encoding that its first bytes name."""
     encoding = next((name for mark, name in _MARKS if content.startswith(mark)), "utf-8")
@@ -100,11 +120,24 @@ def lines(text: str) -> Iterator[Line]:
     whole = text.replace("\r\n", "\n").replace("\r", "\n")
     for raw in whole.split("\n")[:-1]:
         for line in _undressed(raw):
-            yield _line(line)
+            member = _MEMBER.fullmatch(line) if '": "' in line else None
+            if member:
+                yield from _told(member)
+            else:
+                yield _line(line)
+
+
+def _told(member: re.Match[str]) -> Iterator[Line]:
+    """Yield the lines of a text inside JSON; nothing else is one with it."""
+    yield Line("", edge=True)
+    with suppress(ValueError):
+        for line in json.loads(member[2], strict=False).splitlines():
+            yield _line(f"{_MEMBERS[member[1]]}{line}".translate(_PLAIN))
+    yield Line("", edge=True)
 
 
 def _undressed(raw: str) -> list[str]:
-    if len(raw) > LONGEST and JSON_LIST not in raw[:64]:
+    if len(raw) > LONGEST and not any(start in raw[:64] for start in JSON):
         return [""]
     if "\x1b" in raw:
         raw = _TERMINAL.sub("", raw)

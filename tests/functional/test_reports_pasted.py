@@ -52,6 +52,19 @@ EXPECTED: dict[str, dict[str, object]] = {
         "python.package[/reported/triton]": "3.0.0+metax3.2.1.4",
         "python.package[/reported/flash-attn]": "2.6.3+metax3.2.1.4torch2.6",
     },
+    "vllm-metax-json.md": {
+        "os.version": "22.04",
+        "libc.version": "2.35",
+        "kernel.release": "5.15.0-62-generic",
+        "cpu.count": 64,
+        "cpu.model": "Example CPU 64",
+        "metax.kmd": "3.8.34",
+        "metax.sdk": "3.5.3.24",
+        "metax.device.model[0000:1a:00.0]": "C500",
+        "python.version[/reported]": "3.10.11",
+        "python.package[/reported/torch]": "2.8.0+metax3.5.3.12",
+        "env[CUDA_VISIBLE_DEVICES]": "0",
+    },
     "torch-collect-env-quoted.md": {
         "os.id": "debian",
         "os.version": "12",
@@ -409,6 +422,7 @@ GARBAGE = {
     "banners": b"mx-smi  version: 2.2.9\n" * 99_000,
     "labels": (b"a" * 39 + b" : ") * 240_000,
     "headings": b"#" * 10_000_000,
+    "members": b'"os": "' + b"\\\\a" * 3_000_000,
     "prompts": b"root@a:" * 1_400_000,
 }
 
