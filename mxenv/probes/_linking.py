@@ -57,6 +57,8 @@ LINKERS = {
     "s390x": "ld64.so.1",
 }
 """The dynamic linker of each machine; it defines symbols as well, and is there in any case."""
+LOOKS = 1_000_000
+"""Places to look in for all that is needed; a node with two vendors has a tenth of it."""
 MOST = 3000
 """Questions about libraries elsewhere; two vendors and ten environments make a third of it."""
 
@@ -88,6 +90,13 @@ def world(answers: Answers) -> World:
     places, own = _objects.environments(answers)
     groups = (*_objects.vendor_groups(answers), *own)
     objects = {group.owner: _objects.objects(answers, group) for group in groups}
+    looks = (
+        len(each.elf.needed) * (8 + len(each.elf.runpath or each.elf.rpath))
+        for all_of_it in objects.values()
+        for each in all_of_it
+    )
+    if sum(looks) > LOOKS:
+        raise ValueError("its shared objects need more than can be looked for")
     vendors = {
         name: each for g in groups if not g.site for each in objects[g.owner] for name in each.names
     }

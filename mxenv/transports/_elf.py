@@ -22,7 +22,6 @@ MACHINES = {
     3: "i386",
     21: "ppc64",
     22: "s390x",
-    40: "arm",
     62: "x86_64",
     183: "aarch64",
     243: "riscv",
@@ -35,14 +34,14 @@ GNU_HASH, VERSYM = 0x6FFFFEF5, 0x6FFFFFF0
 VERDEF, VERDEFNUM, VERNEED, VERNEEDNUM = 0x6FFFFFFC, 0x6FFFFFFD, 0x6FFFFFFE, 0x6FFFFFFF
 BASE = 1
 """The flag of the version that is the object's own name."""
-
 READS = 2_000_000
 """Times that one file is read from: some seconds of work, and far more than an object needs."""
 PIECE = 32 << 20
 """Bytes that are read at once."""
-SEGMENTS = 1024
-ENTRIES = 1 << 16
-"""Of the dynamic section, and versions of one object."""
+SEGMENTS, ENTRIES = 1024, 1 << 16
+"""Of the table of segments; of the dynamic section, and versions of one object."""
+LIBRARIES, DIRECTORIES = 1024, 256
+"""That one object needs, and where it looks for them."""
 NAME = 1 << 14
 """Bytes of a name; those of C++ templates are long."""
 NAMES = 1 << 20
@@ -225,6 +224,8 @@ def read(file: BinaryIO) -> Elf:
     found = opened(file)
     if not found.dynamic:
         return Elf(machine=found.machine, bits=found.bits)
+    if len(found.needed) > LIBRARIES:
+        raise Damaged("needs too many libraries")
     needs: dict[str, list[str]] = {}
     for _, library, version in needs_of(found):
         needs.setdefault(library, []).append(version)
@@ -246,7 +247,7 @@ def _named(found: Object, tag: int) -> str:
 
 
 def _directories(text: str) -> tuple[str, ...]:
-    return tuple(part for part in text.split(":") if part)
+    return tuple(part for part in text.split(":")[:DIRECTORIES] if part)
 
 
 def _abi(found: Object) -> str:

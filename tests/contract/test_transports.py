@@ -22,6 +22,7 @@ from mxenv.question import (
     Space,
     Stat,
     Status,
+    Symbols,
 )
 from mxenv.transports import Terms, _shell
 from mxenv.transports._shell_pipe import ProcessPipe
@@ -44,6 +45,7 @@ ALL: tuple[Question, ...] = (
     File("relative"),
     File("/nul\0nul"),
     File("/etc/os-release", Part.ELF),
+    Symbols("/etc/os-release", ("/none",)),
     Glob("/none/*"),
     Glob("/loop/*"),
     Link("/loop"),

@@ -263,6 +263,7 @@ class TestADamagedFileIsUnreadable:
             (b"\x7fELF", "of no known class of ELF files"),
             (b"\x7fELF\x07\x01" + b"\0" * 60, "of no known class of ELF files"),
             (b"/* GNU ld script */ GROUP ( libc.so.6 )", "not an ELF file"),
+            (shared(needed=["a"] * 1025), "needs too many libraries"),
         ],
     )
     def test_it_is_said_why(self, data: bytes, reason: str) -> None:

@@ -17,6 +17,7 @@ from mxenv.question import (
     Given,
     Glob,
     Link,
+    Option,
     Part,
     Question,
     Space,
@@ -235,3 +236,8 @@ class TestSharedObjects:
         assert json.loads(files["unreadable.json"]) == {"symbols /c.so": "ends early"}
         recording = parse({name: text.decode() for name, text in files.items()}, context="r")
         assert recording.symbols == {question: tuple(names) for question, names in kept.items()}
+
+
+def test_what_was_wanted_beyond_the_usual_is_kept() -> None:
+    main = recorded({Option("deep"): Found("yes"), Option("python"): Absent()})["recording.toml"]
+    assert parse({"recording.toml": main.decode()}, context="r").options == {"deep": "yes"}

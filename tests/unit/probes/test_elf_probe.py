@@ -352,3 +352,10 @@ def test_a_folder_that_cannot_be_looked_into_leaves_it_open_whether_there_are_an
     closed = {Glob("/opt/mxdriver/lib/lib*.so*", Part.ELF): Unreadable("permission denied")}
     readings = look(SYSTEM, closed)
     assert readings["elf.objects"] == Unreadable("permission denied")
+
+
+def test_what_needs_more_than_anything_does_costs_its_own_facts_only() -> None:
+    wild = shared(needed=[f"lib{n}.so" for n in range(1000)], runpath=":".join(["/x"] * 250))
+    files = {f"/opt/maca/lib/lib{n}.so": wild for n in range(5)}
+    with pytest.raises(ValueError, match="more than can be looked for"):
+        list(elf.PROBE.read(answer(tree(files, {}), elf.PROBE.questions)))
