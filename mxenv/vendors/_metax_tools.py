@@ -61,8 +61,7 @@ def facts(answers: Answers) -> Iterator[Fact]:
     if folders(METAX)[0] not in asked:
         none = Unreadable("under which name another brand has it is not known")
     for name, command in TOOLS.items():
-        missing: Reading = lying if isinstance(lying, Unreadable) else lying.get(name, none)
-        reading = _version(name, answers[command], missing)
+        reading = _version(name, answers[command], lying, none)
         yield Fact(key=key, instance=name, reading=reading, source=" ".join(command.argv))
     for name in SILENT:
         told: Reading = lying if isinstance(lying, Unreadable) else none
@@ -85,15 +84,13 @@ def _unasked(answers: Answers) -> Reading:
     return Absent()
 
 
-def _names(answers: Answers, globs: list[Glob]) -> dict[str, Reading] | Unreadable:
-    """Return the tools that lie in the folders, with what it means that they were not run."""
-    found: dict[str, Reading] = {}
+def _names(answers: Answers, globs: list[Glob]) -> dict[str, str] | Unreadable:
+    """Return the paths of the tools that lie in the folders."""
+    found: dict[str, str] = {}
     for glob in globs:
         match answers[glob]:
             case Found(matches):
-                for path, _ in matches:
-                    why = f"{path} is there, and was not found to be run"
-                    found[path.rpartition("/")[2]] = Unreadable(why)
+                found |= {path.rpartition("/")[2]: path for path, _ in matches}
             case Absent():
                 pass
             case Unreadable() as unreadable:
@@ -101,9 +98,15 @@ def _names(answers: Answers, globs: list[Glob]) -> dict[str, Reading] | Unreadab
     return found
 
 
-def _version(name: str, done: Completed | Unreadable, missing: Reading) -> Reading:
+def _version(
+    name: str, done: Completed | Unreadable, lying: dict[str, str] | Unreadable, none: Reading
+) -> Reading:
+    path = lying.get(name) if isinstance(lying, dict) else None
+    missing = lying if isinstance(lying, Unreadable) else none
+    if path:
+        missing = Unreadable(f"{path} is there, and was not found to be run")
     if isinstance(done, Unreadable):
-        return done
+        return Unreadable(f"{path} is there, but {done.reason}", done.passing) if path else done
     if done.missing:
         return missing
     if done.timed_out:

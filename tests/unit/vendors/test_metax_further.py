@@ -396,6 +396,13 @@ class TestTools:
         (lying,) = readings(self.given(), "metax.tool", "mxvs").values()
         assert lying == Unreadable("/opt/maca/bin/mxvs is there, and was not found to be run")
 
+    def test_that_nobody_can_run_are_seen_to_lie_there(self) -> None:
+        blind = Unreadable("an image runs no command")
+        given = {**self.given(), **dict.fromkeys(tools.TOOLS.values(), blind)}
+        (lying,) = readings(given, "metax.tool", "mxvs").values()
+        assert lying == Unreadable("/opt/maca/bin/mxvs is there, but an image runs no command")
+        assert set(readings(given, "metax.tool", "mcProfiler").values()) == {blind}
+
     def test_that_tell_no_version_of_their_own_are_present(self) -> None:
         told = readings(self.given(), "metax.tool", "macainfo")
         assert set(told.values()) == {Observed("present")}
