@@ -118,6 +118,16 @@ def test_a_driver_and_an_sdk_alone_are_judged_as_well() -> None:
     assert judged(node()).outcome is Outcome.COMPATIBLE
 
 
+def test_shared_objects_that_cannot_be_loaded_count_and_those_that_nobody_read_do_not() -> None:
+    site = f"{ENV}/lib/python3.10/site-packages"
+    around = fact(f"python.site[{ENV}]", (site,))
+    path = f"elf.undefined[{site}/mcoplib/_C.so]"
+    assert judged(node(SET_A, around, fact(path, DARK))).outcome is Outcome.COMPATIBLE
+    verdict = judged(node(SET_A, around, fact(path, ("_ZN3c104cudaE",))))
+    assert verdict.outcome is Outcome.INCOMPATIBLE
+    assert codes(verdict) == ["MX123"]
+
+
 def test_every_code_is_explained() -> None:
     assert explain(" mx101 ") is CODES["MX101"]
     assert explain("MX000") is None
