@@ -12,11 +12,12 @@ if TYPE_CHECKING:
 
 ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9_+.-]*):(?://)?(.*)", re.DOTALL)
 """``scheme:rest`` or ``scheme://rest``."""
-HOST = re.compile(r"(?:[\w.-]+@)?(?!-)[\w.-]+", re.ASCII)
-"""A host name, with a user or without; one that begins with ``-`` is an option in disguise."""
+HOST = re.compile(r"(?:(?!-)[\w.-]+@)?(?!-)[\w.-]+(?::[0-9]{1,5})?", re.ASCII)
+"""A host name, with a user and a port or without; ``-`` begins an option in disguise."""
 IPV6 = re.compile(
-    r"(?:[\w.-]+@)?\[?[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){2,7}(?:%\w+)?\]?", re.ASCII
+    r"((?:(?!-)[\w.-]+@)?)([0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){2,7}(?:%\w+)?)", re.ASCII
 )
+IN_BRACKETS = re.compile(r"(?:(?!-)[\w.-]+@)?\[[0-9A-Fa-f:.%\w]+\](?::[0-9]{1,5})?", re.ASCII)
 REMOTE = "ssh"
 """How a host is reached that is only named."""
 COMMENT = re.compile(r"(?:^|\s)#.*")
@@ -51,13 +52,15 @@ def _address(entry: str, place: str, schemes: Collection[str]) -> str:
     scheme, rest = parts(entry)
     if scheme in schemes and scheme != entry:
         return f"{scheme}:{rest}"
-    if HOST.fullmatch(entry) or IPV6.fullmatch(entry):
+    if HOST.fullmatch(entry) or IN_BRACKETS.fullmatch(entry):
         return f"{REMOTE}:{entry}"
+    if match := IPV6.fullmatch(entry):
+        return f"{REMOTE}:{match[1]}[{match[2]}]"
     known = ", ".join(f"{name}:" for name in sorted(schemes))
     raise InvalidFile(
         f"{entry!r} is neither an address nor the name of a host",
         context=place,
-        hint=f"an address begins with one of {known}; a port goes into ssh's configuration",
+        hint=f"an address begins with one of {known}",
     )
 
 

@@ -14,6 +14,11 @@ if TYPE_CHECKING:
     from mxenv.question import Answers, Question
 
 
+DENIED = ("permission denied", "operation not permitted")
+NEEDED = "needs root: "
+"""What a reason begins with that whoever asks has not the rights to read."""
+
+
 class Host(Protocol):
     """A node as something that answers.
 
@@ -86,6 +91,12 @@ def snapshot(
 
 
 def _placed(fact: Fact, key: FactKey, view: View) -> Fact:
+    match fact.reading:
+        case Unreadable(reason, passing) if any(sign in reason for sign in DENIED):
+            # Nothing else needs it, so that mxenv is never to be run as root for the rest.
+            fact = replace(fact, reading=Unreadable(f"{NEEDED}{reason}", passing))
+        case _:
+            pass
     if key.view is not None and view is View.IMAGE and isinstance(fact.reading, Absent):
         # Looking for a driver in an image and finding none says nothing about any node.
         fact = replace(fact, reading=Unreadable("an image does not hold it; ask a node"))

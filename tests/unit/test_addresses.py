@@ -25,7 +25,8 @@ def test_an_address_is_a_scheme_and_a_rest(address: str, scheme: str, rest: str)
 def test_a_list_has_hosts_addresses_comments_and_blank_lines() -> None:
     text = (
         "\ufeff# the pilot\r\n\r\nnode1\nroot@node2.example.com  # by hand\n local: \n"
-        "recording:a#b\nroot:///srv\nfe80::1%eth0\nme@[2001:db8::1]\n"
+        "recording:a#b\nroot:///srv\nfe80::1%eth0\n"
+        "me@[2001:db8::1]:22\nnode3:2222\n"
     )
     assert listed(text, context="hosts.txt", schemes=SCHEMES) == (
         "ssh:node1",
@@ -33,8 +34,9 @@ def test_a_list_has_hosts_addresses_comments_and_blank_lines() -> None:
         "local:",
         "recording:a#b",
         "root:/srv",
-        "ssh:fe80::1%eth0",
-        "ssh:me@[2001:db8::1]",
+        "ssh:[fe80::1%eth0]",
+        "ssh:me@[2001:db8::1]:22",
+        "ssh:node3:2222",
     )
 
 
@@ -44,7 +46,18 @@ def test_what_is_listed_twice_is_one_node() -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["shh:node", "node:22", "a b", "-oProxyCommand=x", "me@-x", "ssh", "n\u00f6de", "a\x07"]
+    "line",
+    [
+        "shh:node",
+        "node:",
+        "a b",
+        "-l@node",
+        "-oProxyCommand=x",
+        "me@-x",
+        "ssh",
+        "n\u00f6de",
+        "a\x07",
+    ],
 )
 def test_a_line_that_names_no_node_is_told_by_its_number(line: str) -> None:
     if line == "ssh":  # is a host of that name

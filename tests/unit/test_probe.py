@@ -3,6 +3,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+import pytest
+
 from mxenv.facts import Absent, Fact, FactKey, Observed, Reading, Unreadable, View
 from mxenv.probe import Probe, snapshot
 from mxenv.question import Answers, File, Found
@@ -77,3 +79,12 @@ def test_an_image_without_a_driver_says_nothing_about_a_nodes_driver() -> None:
 
 def test_a_probe_asks_no_second_round_unless_it_says_so() -> None:
     assert tuple(probe_of(HERE, None).more(Answers())) == ()
+
+
+@pytest.mark.parametrize("said", ["permission denied", "x: operation not permitted"])
+def test_what_needs_root_says_so(said: str) -> None:
+    key = FactKey(name="a.b", meaning="")
+    fact = Fact(key="a.b", reading=Unreadable(said, passing=True), source="test")
+    probe = Probe(keys=(key,), questions=(), read=lambda _: [fact])
+    given = snapshot([probe], Answers(), node="n", view=View.HOST, taken_at=NOW)
+    assert given.reading("a.b") == Unreadable(f"needs root: {said}", passing=True)
