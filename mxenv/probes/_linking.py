@@ -16,7 +16,7 @@ from mxenv.facts import Absent, Unreadable
 from mxenv.probes import _objects
 from mxenv.probes._distributions import matches
 from mxenv.probes._objects import Object, read_object
-from mxenv.question import Env, File, Found, Glob, Link, Part
+from mxenv.question import File, Found, Glob, Link, Part
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from mxenv.probes._objects import Group, Place
     from mxenv.question import Answers, Question
 
-PATHS = Env("LD_LIBRARY_PATH")
 MAIN = File("/etc/ld.so.conf", limit=1 << 16)
 PARTS = Glob("/etc/ld.so.conf.d/*.conf", Part.WHOLE, 1 << 16)
 TRIPLES = {
@@ -85,10 +84,8 @@ class World:
     """What was looked for already; nearly all objects look for the same in the same places."""
 
 
-def world(answers: Answers) -> World:
-    """Return what is known so far."""
-    places, own = _objects.environments(answers)
-    groups = (*_objects.vendor_groups(answers), *own)
+def world(answers: Answers, places: tuple[Place, ...], groups: tuple[Group, ...]) -> World:
+    """Return what is known so far of the objects of all groups."""
     objects = {group.owner: _objects.objects(answers, group) for group in groups}
     looks = (
         len(each.elf.needed) * (8 + len(each.elf.runpath or each.elf.rpath))
@@ -119,7 +116,7 @@ def world(answers: Answers) -> World:
 
 
 def _folders(answers: Answers) -> Iterator[str]:
-    variable, main = answers[PATHS], answers[MAIN]
+    variable, main = answers[_objects.PATHS], answers[MAIN]
     told = variable.value.split(":") if isinstance(variable, Found) else []
     texts = [main.value] if isinstance(main, Found) else []
     texts += [part.value for _, part in matches(answers, PARTS) if isinstance(part, Found)]
@@ -133,7 +130,7 @@ def first(found: World) -> Iterator[Question]:
     """Yield what is asked once it is known that there is something to look at."""
     if not found.groups:
         return
-    yield from (PATHS, MAIN, PARTS)
+    yield from (MAIN, PARTS)
     for group in found.groups:
         yield from group.globs
     for at in found.places:

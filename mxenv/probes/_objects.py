@@ -11,7 +11,7 @@ from mxenv import elf, version
 from mxenv.distribution import normalised
 from mxenv.facts import Unreadable
 from mxenv.probes._distributions import FOLDER, matches, place
-from mxenv.question import File, Found, Glob, Link, Part
+from mxenv.question import Env, File, Found, Glob, Link, Part
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from mxenv.elf import Elf
     from mxenv.question import Answers, Matches, Question
 
+PATHS = Env("LD_LIBRARY_PATH")
 NO_OBJECT = "not an ELF file"
 """What is said of a linker's script, which is named like a library."""
 VENDORS = (

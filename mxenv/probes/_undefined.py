@@ -41,6 +41,12 @@ class Check:
     """True if torch's own libraries are there, so that what is not in them is nowhere."""
 
 
+def questions(found: World) -> Iterator[Symbols]:
+    """Yield what to ask about symbols."""
+    for check in checks(found):
+        yield check.question
+
+
 def checks(found: World) -> Iterator[Check]:
     """Yield what to look up: objects that are built against a framework of another make."""
     left = CHECKED

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from mxenv.elf import GLIBC, GLIBCXX, numbers, order
 from mxenv.facts import Absent, Fact, FactKey, Observed, Unreadable
 from mxenv.probe import Probe
-from mxenv.probes import _linking, _objects, _undefined
+from mxenv.probes import _objects
 from mxenv.probes._distributions import matches
 from mxenv.probes._objects import Object
 from mxenv.probes._reading import best
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from mxenv.facts import Reading
     from mxenv.probes._linking import World
-    from mxenv.probes._objects import Group
+    from mxenv.probes._objects import Group, Place
     from mxenv.question import Answers, Question
 
 WHERE = "/opt/maca/lib, /opt/mxdriver/lib, /usr/local/cuda/lib64, site-packages"
@@ -81,44 +81,60 @@ FOLDERS = (
 
 def more(answers: Answers) -> Iterator[Question]:
     """Ask for the objects, then for what they need elsewhere, then for what it defines."""
-    found = _linking.world(answers)
-    for step in (_linking.first, _linking.further, _symbols):
+    found = _world(answers)
+    if found is None:
+        return
+    from mxenv.probes import _linking, _undefined  # noqa: PLC0415 - imported late: most need none
+
+    for step in (_linking.first, _linking.further, _undefined.questions):
         questions = tuple(step(found))
         yield from questions
         if any(question not in answers.given for question in questions):
             return
 
 
-def _symbols(found: World) -> Iterator[Question]:
-    for check in _undefined.checks(found):
-        yield check.question
+def _world(answers: Answers) -> World | None:
+    """Return what is known of all objects; `None` if there can be none."""
+    places, groups = _objects.environments(answers)
+    groups = (*_objects.vendor_groups(answers), *groups)
+    if not groups:
+        return None
+    from mxenv.probes import _linking  # noqa: PLC0415 - imported late: most nodes have none
+
+    return _linking.world(answers, places, groups)
 
 
 def read(answers: Answers) -> Iterator[Fact]:
     """Read every group; where all is well that is a summary, and what is not well by its path."""
-    found = _linking.world(answers)
-    facts = [*_system(answers, found), *(fact for g in found.groups for fact in _group(found, g))]
-    facts += _resolved(found)
+    found = _world(answers)
+    places, groups = (found.places, found.groups) if found else ((), ())
+    facts = [*_system(answers, places), *(_found(found) if found else ())]
     told = {fact.key for fact in facts}
     yield from facts
-    nothing = _nothing(answers, found)
+    nothing = _nothing(answers, groups)
     for key in KEYS:
         if key.name not in told:
             yield Fact(key=key.name, reading=nothing, source=WHERE)
 
 
-def _nothing(answers: Answers, found: World) -> Reading:
+def _found(found: World) -> Iterator[Fact]:
+    for group in found.groups:
+        yield from _group(found.answers, group, found.objects[group.owner])
+    yield from _resolved(found)
+
+
+def _nothing(answers: Answers, groups: tuple[Group, ...]) -> Reading:
     """Return why there is no fact: there is nothing to say, or it cannot be told."""
     asked = [*FOLDERS, *_objects.metadata(answers)]
     closed = [answer for q in asked if isinstance(answer := answers[q], Unreadable)]
-    hidden = [reason for group in found.groups for _, reason in _objects.unread(answers, group)]
+    hidden = [reason for group in groups for _, reason in _objects.unread(answers, group)]
     return best(*closed, *hidden, Absent())
 
 
-def _system(answers: Answers, found: World) -> Iterator[Fact]:
+def _system(answers: Answers, places: tuple[Place, ...]) -> Iterator[Fact]:
     """Yield what the libraries define that decide how new a system is."""
     read = {name: _first(answers, name) for name in _objects.BASIC}
-    for at in found.places:
+    for at in places:
         path = f"{at.env}/lib/libstdc++.so.6"
         read[path] = _objects.read_object(answers, path)
     for library, each in read.items():
@@ -144,9 +160,8 @@ def _first(answers: Answers, name: str) -> Object | None:
     return max(read, key=lambda each: each.elf.bits, default=None)
 
 
-def _group(found: World, group: Group) -> Iterator[Fact]:
-    objects = found.objects[group.owner]
-    hidden = _objects.unread(found.answers, group)
+def _group(answers: Answers, group: Group, objects: tuple[Object, ...]) -> Iterator[Fact]:
+    hidden = _objects.unread(answers, group)
     if hidden:
         path, reason = hidden[0]
         others = f" and {len(hidden) - 1} more" if len(hidden) > 1 else ""
@@ -177,6 +192,8 @@ def _newest(key: str, prefix: str, owner: str, objects: tuple[Object, ...]) -> F
 
 def _resolved(found: World) -> Iterator[Fact]:
     """Yield what is nowhere: libraries, then symbols; and once what is not known of either."""
+    from mxenv.probes import _linking, _undefined  # noqa: PLC0415 - imported late: most need none
+
     wrong: list[Fact] = []
     unknown: dict[str, list[tuple[str, Unreadable]]] = {"elf.missing": [], "elf.undefined": []}
     alternatives: dict[str, set[str]] = {}
@@ -218,4 +235,4 @@ def _unknown(key: str, of: list[tuple[str, Unreadable]]) -> Fact:
     return Fact(key=key, reading=reading, source=name)
 
 
-PROBE = Probe(keys=KEYS, questions=(_linking.PATHS, *FOLDERS), read=read, more=more)
+PROBE = Probe(keys=KEYS, questions=(_objects.PATHS, *FOLDERS), read=read, more=more)
