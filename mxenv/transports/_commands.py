@@ -38,6 +38,7 @@ DIRECTORIES = (
     "/opt/hpcc/bin",
     "/opt/hpcc/htgpu_llvm/bin",
     "/usr/local/nvidia/bin",
+    "/usr/local/cuda/bin",
 )
 """Where a tool may be; the caller's PATH may hold anything."""
 VENDOR_DIRECTORIES = (

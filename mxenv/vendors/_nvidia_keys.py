@@ -52,7 +52,7 @@ KEYS = (
     FactKey(
         name="nvidia.compiler_path",
         meaning="folder that nvcc lies in",
-        sources=", ".join(_nvidia_sdk.COMPILERS),
+        sources=", ".join(file.path for file in _nvidia_sdk.COMPILER_FILES),
     ),
     FactKey(
         name="nvidia.nccl",

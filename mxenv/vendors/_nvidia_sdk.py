@@ -25,13 +25,12 @@ VERSION_TXT = File(f"{ROOT}/version.txt", limit=4096)
 HEADER = File(f"{ROOT}/include/cuda.h", Part.HEAD, limit=1 << 17)
 """Asked only if nothing better tells; its macro stands in its first tenth."""
 CUDA_VERSION = Env("CUDA_VERSION")
-COMPILERS = {
-    f"{ROOT}/bin/nvcc": Command((f"{ROOT}/bin/nvcc", "--version")),
-    "/usr/bin/nvcc": Command(("/usr/bin/nvcc", "--version")),
-}
-"""The toolkit's own, which is on nobody's path, and a distribution's."""
-COMPILER_FILES = tuple(Stat(path) for path in COMPILERS)
-COMPILER_LINKS = tuple(Link(path) for path in COMPILERS)
+COMPILER = Command(("nvcc", "--version"))
+COMPILER_FILES = tuple(
+    Stat(f"{folder}/nvcc") for folder in ("/usr/local/bin", "/usr/bin", f"{ROOT}/bin")
+)
+"""Where it is found to be run, the first that is there."""
+COMPILER_LINKS = tuple(Link(file.path) for file in COMPILER_FILES)
 NCCL_HEADERS = tuple(File(f"{top}/include/nccl.h") for top in ("/usr", ROOT, "/usr/local"))
 CUDNN_HEADERS = tuple(
     File(f"{folder}/cudnn_version.h")
@@ -61,7 +60,7 @@ QUESTIONS: tuple[Question, ...] = (
     VERSION_JSON,
     VERSION_TXT,
     CUDA_VERSION,
-    *COMPILERS.values(),
+    COMPILER,
     *COMPILER_FILES,
     *COMPILER_LINKS,
     *NCCL_HEADERS,
@@ -72,7 +71,7 @@ QUESTIONS: tuple[Question, ...] = (
 
 _TXT = r"(?m)^CUDA Version (\S+)[ \t]*\n"
 _MACRO = r"^[ \t]*#[ \t]*define[ \t]+{}[ \t]+(\d{{1,7}})[ \t]*\n"
-_COMPILER = r"(?m)^Cuda compilation tools, release [\d.]+, V([\d.]+)\n"
+_RELEASE = r"(?m)^Cuda compilation tools, release [\d.]+, V([\d.]+)\n"
 _BUILD = r"(?m)^Build (\S+)\n"
 _LIBRARY = rf"(?a)lib(?:(cuda)\.so\.({DRIVER})|(cudnn|nccl)\.so\.(\d+\.\d+\.\d+))"
 _PART = r"(?a)\d[\w.+~-]{0,47}"
@@ -201,29 +200,34 @@ def _path(answers: Answers, home: Absent | Unreadable) -> Reading:
 
 
 def _compiler(answers: Answers) -> Iterator[Fact]:
-    """Yield the compiler's version and build: the toolkit's, or else a distribution's."""
-    said: dict[str, list[Fact]] = {"": []}
-    for path, command in COMPILERS.items():
-        there = answers[Stat(path)]
-        if isinstance(there, Absent):
-            continue
-        # A file that is there and was not found to be run is no compiler that is missing.
-        missing: Reading = Unreadable("it is there, and was not found to be run")
-        done, source = answers[command], " ".join(command.argv)
-        folder = answers[Link(path)]
-        readings = {
-            "nvidia.compiler": found_in(done, _COMPILER, missing),
-            "nvidia.compiler_build": found_in(done, _BUILD, missing),
-            "nvidia.compiler_path": Observed(folder.value.rpartition("/")[0])
-            if isinstance(folder, Found)
-            else Unreadable("where it lies could not be told"),
-        }
-        said[path] = [Fact(key=k, reading=r, source=source) for k, r in readings.items()]
-    first = next((facts for facts in said.values() if facts), [])
-    yield from first
-    if not first:
-        for key in ("nvidia.compiler", "nvidia.compiler_build", "nvidia.compiler_path"):
-            yield Fact(key=key, reading=Absent(), source=COMPILER_FILES[0].path)
+    """Yield the compiler's version, its build, and where it lies."""
+    source = " ".join(COMPILER.argv)
+    there = [answers[file] for file in COMPILER_FILES]
+    blind = [answer for answer in there if isinstance(answer, Unreadable)]
+    missing: Reading = blind[0] if blind else Absent()
+    if any(isinstance(answer, Found) for answer in there):
+        missing = Unreadable("it is there, and was not found to be run")
+    done = answers[COMPILER]
+    readings = {
+        "nvidia.compiler": found_in(done, _RELEASE, missing),
+        "nvidia.compiler_build": found_in(done, _BUILD, missing),
+        "nvidia.compiler_path": _compiler_path(answers),
+    }
+    for key, reading in readings.items():
+        yield Fact(key=key, reading=reading, source=source)
+
+
+def _compiler_path(answers: Answers) -> Reading:
+    """Return the folder of the compiler that is found first, wherever a link leads."""
+    for file, link in zip(COMPILER_FILES, COMPILER_LINKS, strict=True):
+        there, real = answers[file], answers[link]
+        if isinstance(there, Unreadable):
+            return there
+        if isinstance(there, Found):
+            if isinstance(real, Found):
+                return Observed(real.value.rpartition("/")[0])
+            return Unreadable("where it lies could not be told")
+    return Absent()
 
 
 def _parts(answers: Answers) -> Iterator[Fact]:

@@ -69,8 +69,7 @@ READ_ONLY: dict[str, set[tuple[str, ...]]] = {
         ),
     },
     "nvidia-smi": {(), ("-q", "-x"), ("topo", "-m"), ("--version",)},
-    "/usr/local/cuda/bin/nvcc": {("--version",)},
-    "/usr/bin/nvcc": {("--version",)},
+    "nvcc": {("--version",)},
     "modinfo": {("metax",), ("-F", "version", "nvidia")},
 }
 """Every tool that may be run, with every list of options; what is not here is a change to review.

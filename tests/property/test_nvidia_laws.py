@@ -12,7 +12,7 @@ from mxenv.probe import read_all
 from mxenv.question import Answers, Command, Completed, Found, Glob
 from mxenv.vendors import _nvidia_table, _nvidia_topology, _nvidia_xml, _xml
 from mxenv.vendors._nvidia_driver import LOADED, MODINFO, VERSION
-from mxenv.vendors._nvidia_sdk import COMPILERS, NCCL_HEADERS, VERSION_JSON
+from mxenv.vendors._nvidia_sdk import COMPILER, NCCL_HEADERS, VERSION_JSON
 from mxenv.vendors._nvidia_smi import Output
 from mxenv.vendors.nvidia import TABLE, TOOL, TOPOLOGY, VENDOR, XML
 
@@ -159,7 +159,7 @@ Legend:
 """,
     TOOL: "NVIDIA-SMI version  : 550.54.15\nNVML version        : 550.54\n",
     MODINFO: "550.54.15\n",
-    COMPILERS["/usr/local/cuda/bin/nvcc"]: """\
+    COMPILER: """\
 nvcc: NVIDIA (R) Cuda compiler driver
 Cuda compilation tools, release 12.4, V12.4.131
 Build cuda_12.4.r12.4/compiler.34097967_0
