@@ -38,7 +38,7 @@ _TAG = re.compile(
     re.IGNORECASE,
 )
 _BREAKING = frozenset({"details", "summary", "pre", "p", "br", "div", "li", "ul", "table", "tr"})
-_QUOTE = re.compile(r"[ \t]{0,8}(?:>[ \t]?){1,16}")
+_QUOTE = re.compile(r"(?:[ \t]{0,8}>[ \t]?){1,16}")
 _FENCE = re.compile(r"[ \t]{0,12}(?:`{3,}|~{3,})")
 _EDGE = re.compile(r"#{1,6}[ \t]+\S|(?:={8,}|-{3}|\*{3}|_{3})[ \t]*$")
 _BULLET = re.compile(r"[ \t]*(?:[-*+•][ \t]+|\d{1,2}[.)][ \t]+)?(?:\[[ xX]\][ \t]+)?")
@@ -137,7 +137,7 @@ def _told(member: re.Match[str]) -> Iterator[Line]:
 
 
 def _undressed(raw: str) -> list[str]:
-    if len(raw) > LONGEST and not any(start in raw[:64] for start in JSON):
+    if len(raw) > LONGEST and not any(start in _entities(raw[:256]) for start in JSON):
         return [""]
     if "\x1b" in raw:
         raw = _TERMINAL.sub("", raw)
@@ -146,9 +146,13 @@ def _undressed(raw: str) -> list[str]:
     if "<" in raw:
         raw = _TAG.sub(_without_tag, raw)
     if "&" in raw:
-        raw = _ENTITY.sub(lambda found: html.unescape(found[0]), raw).replace("\xa0", " ")
+        raw = _entities(raw)
     found = raw.split("\n") if "\n" in raw else [raw]
     return [line[_match_end(_QUOTE, line) :] for line in found]
+
+
+def _entities(text: str) -> str:
+    return _ENTITY.sub(lambda found: html.unescape(found[0]), text).replace("\xa0", " ")
 
 
 def _without_tag(tag: re.Match[str]) -> str:

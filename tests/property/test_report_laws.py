@@ -19,6 +19,7 @@ from mxenv.transports.report import ReportHost
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from random import Random
 
     from mxenv.facts import Snapshot
 
@@ -197,6 +198,13 @@ def test_parts_may_stand_in_any_order(order: list[str]) -> None:
             assert together.get(label, values) == values or label[0].startswith("python.")
     assert together["metax.kmd", ""] == {"3.4.5"}
     assert together["nvidia.kmd", ""] == {"535.183.02"}
+
+
+@given(names, st.randoms(use_true_random=False))
+def test_paragraphs_may_stand_in_any_order(name: str, random: Random) -> None:
+    paragraphs = text_of(name).replace("\r\n", "\n").split("\n\n")
+    random.shuffle(paragraphs)
+    holds(name, "\n\n".join(paragraphs))
 
 
 @given(st.text(max_size=400))
