@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, assert_never
 
+from mxenv import installed
 from mxenv.facts import Absent, Unreadable, View
 from mxenv.question import (
     Answers,
@@ -26,6 +27,7 @@ from mxenv.question import (
 )
 from mxenv.transports._commands import clean, permitted
 from mxenv.transports._parts import taken
+from mxenv.transports._patterns import pattern_of, split, wild
 from mxenv.transports._shell_looks import looks, prefix
 from mxenv.transports._shell_talk import Lost, Talk
 from mxenv.transports._shell_tree import ShellTree
@@ -46,7 +48,6 @@ SHARE = 0.6
 CARRIED = 48 << 20
 """Bytes of all answers together; twenty environments of 300 distributions give half of it."""
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-WILD = re.compile(r"/[^/]*[*?\[]")
 REFUSED = Unreadable("not on the list of commands that only read")
 NOT_BINARY = "a shell does not read the tables of a binary file; ask on the node itself"
 
@@ -107,8 +108,8 @@ class ShellHost:
     def _look(self, questions: Iterable[Question], given: dict[Question, Given]) -> None:
         """Answer from what is known; ask for what is not, until nothing is missing."""
         pending = list(questions)
-        self._ahead(pending)
         while pending:
+            self._ahead(pending)
             later = []
             for question in pending:
                 before = self.tree.missed.times
@@ -125,15 +126,39 @@ class ShellHost:
                     look.take(sections)
 
     def _ahead(self, questions: Iterable[Question]) -> None:
-        """Want what will be looked up in any case, all at once."""
+        """Want what will be looked up most likely, all at once: each time is a way there and back.
+
+        It costs little to want what is not there, or not under this name.
+        """
         for question in questions:
-            match question:
-                case File(path=path) | Link(path) | Stat(path) | Space(path):
-                    self.tree.along(path)
-                case Glob(pattern):
-                    self.tree.along(WILD.split(pattern, maxsplit=1)[0])
-                case _:
-                    pass
+            with suppress(Unanswered, ValueError):
+                match question:
+                    case File(path=path) | Link(path) | Stat(path) | Space(path):
+                        self.tree.along("", path.split("/"))
+                    case Glob(pattern):
+                        self._expect(*split(pattern))
+                    case _:
+                        pass
+
+    def _expect(self, at: str, segments: tuple[str, ...]) -> None:
+        """Want what a pattern leads to, as far as that is known."""
+        fixed = next((n for n, segment in enumerate(segments) if wild(segment)), len(segments))
+        here = self.tree.along(at, segments[:fixed])
+        if fixed == len(segments):
+            return
+        try:
+            place = self.walker.find(here or "/")
+        except Unanswered:
+            # Nearly always it is a directory, and no link is on the way to it.
+            self.tree.listings.wanted[here or "/"] = None
+            return
+        if place.status is None or place.status.kind != "directory":
+            return
+        matches = pattern_of(segments[fixed]).match
+        for name in self.tree.names(place.path):
+            if matches(name):
+                with suppress(Unanswered, ValueError):
+                    self._expect(f"{place.path}/{name}", segments[fixed + 1 :])
 
     def _answer(self, question: Question) -> Given:
         try:
@@ -203,8 +228,21 @@ class ShellHost:
             case Part.PACKAGES:
                 content = self.tree.packages.get((path, limit))
                 return taken(io.BytesIO(content), part, limit)
+            case Part.RECORD if self.tree.size(path) <= limit:
+                return self._record(path, limit)
             case _:
                 return taken(self.tree.open(path), part, limit)
+
+    def _record(self, path: str, limit: int) -> Answer[str]:
+        """Return what is wanted of a ``RECORD``; thousands of them are too much to be carried."""
+        told = self.tree.records.known.get(path, b"")
+        if isinstance(told, Unreadable) or not self.tree.size(path):
+            return taken(self.tree.open(path), Part.RECORD, limit)
+        digest, lines = self.tree.digests, self.tree.records
+        if path not in digest.known or path not in lines.known:
+            digest.wanted[path] = None
+        names = installed.names(lines.get(path).decode(errors="replace"))
+        return Found(f"{digest.get(path)}\n{names}")
 
     def _variable(self, name: str) -> Answer[str]:
         if self.variables is not None:

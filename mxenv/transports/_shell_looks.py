@@ -61,6 +61,7 @@ def looks(tree: ShellTree, front: str) -> tuple[list[Look], str]:
         *_listings(tree, front),
         *chain.from_iterable(_heads(tree, size, front) for size in tree.heads),
         *_packages(tree),
+        *_records(tree, front),
         *_spaces(tree),
         *_digests(tree, front),
     ]
@@ -158,6 +159,12 @@ def _packages(tree: ShellTree) -> Iterator[Look]:
         read = partial(_package, (path, limit))
         line = _line(f"q {limit}", [path])
         yield _look(line, tree.packages, [(path, limit)], read, PATIENT)
+
+
+def _records(tree: ShellTree, front: str) -> Iterator[Look]:
+    for batch in _batches(tree.records.wanted):
+        read = partial(reading.heads, batch, front=front)
+        yield _look(_line("r", batch), tree.records, batch, read)
 
 
 def _package(

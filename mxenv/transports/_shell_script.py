@@ -122,6 +122,14 @@ s() {
     for p do shift; if [ -f "$p" ] && [ ! -h "$p" ]; then set -- "$@" "$p"; fi; done
   [ $# -eq 0 ] || w d "$@"
 }
+r() {
+  for p do shift; if [ -f "$p" ] && [ ! -h "$p" ] && [ -r "$p" ]; then set -- "$@" "$p"; fi; done
+  w awk -F/ -v e="$P/dev/null" '
+    FNR == 1 { print ""; print "==> " FILENAME " <=="; split("", seen) }
+    NF == 1 || !($1 in seen) || $2 ~ /^__init__\.py(,|\r|$)/ { print }
+    { seen[$1] = 1 }
+    END { print ""; print "==> " e " <==" }' "$@" "$P/dev/null"
+}
 q() {
   if [ ! -f "$2" ] || [ -h "$2" ]; then return; fi
   if ! dd if="$2" bs=1 count=0; then printf '!'; return; fi

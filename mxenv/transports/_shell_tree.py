@@ -73,10 +73,13 @@ class ShellTree:
     """The first bytes of files, by how many of them."""
     digests: Shelf[str, str] = field(init=False)
     packages: Shelf[tuple[str, int], bytes] = field(init=False)
+    records: Shelf[str, bytes] = field(init=False)
+    """Of each ``RECORD`` the lines on which its names depend, a small part of them."""
     variables: Shelf[str, str | None] = field(init=False)
     spaces: Shelf[str, int] = field(init=False)
 
     def __post_init__(self) -> None:
+        self.records = Shelf(self.missed)
         self.variables = Shelf(self.missed)
         self.spaces = Shelf(self.missed)
         self.entries = Shelf(self.missed)
@@ -125,6 +128,7 @@ class ShellTree:
         """Let go of contents; what lies where is kept."""
         self.heads.clear()
         self.packages.known.clear()
+        self.records.known.clear()
         self.spaces.known.clear()
 
     def satisfied(self) -> None:
@@ -132,19 +136,23 @@ class ShellTree:
         for shelf in (self.entries, self.listings, self.digests, self.variables, self.spaces):
             shelf.wanted.clear()
         self.packages.wanted.clear()
+        self.records.wanted.clear()
         for head in self.heads.values():
             head.wanted.clear()
 
-    def along(self, path: str) -> None:
-        """Want everything on the way to ``path``, at once and not step by step."""
-        at = ""
-        for name in path.split("/"):
+    def along(self, at: str, names: Iterable[str]) -> str:
+        """Want everything on the way from ``at`` by ``names``, not step by step; return its end.
+
+        Raise `Unanswered` where that depends on what is not known yet.
+        """
+        for name in names:
             if name == "..":
-                return  # where that leads depends on what is not known yet
+                raise Unanswered("not asked yet")
             if name not in {"", "."}:
                 at += f"/{name}"
-                with suppress(ValueError, Unanswered):
+                with suppress(Unanswered):
                     self.lstat(at)
+        return at
 
     def itself(self, number: str) -> None:
         """Know what ``/proc/self`` is: the shell, not each of the programs that look there."""

@@ -217,6 +217,36 @@ def test_many_files_need_few_programs(argv: list[str], tmp_path: Path) -> None:
     assert time.monotonic() - began < 4
 
 
+def test_of_records_what_is_wanted_is_what_whoever_has_all_of_them_takes(
+    host: _shell.ShellHost, tmp_path: Path
+) -> None:
+    lines = (
+        "a/b.py,sha256=x/y,1",
+        "a/__init__.py,,",
+        '"c,d"/e.py,,',
+        "six.py,,9",
+        "n/m/o.py,,",
+        "",
+    )
+    for number, text in enumerate(
+        (
+            "\n".join(lines),
+            "\n".join(reversed(lines)),
+            "\r\n".join(lines),
+            "n/x.py,,\n" * 9000 + "n/__init__.py,sha256=q,3",
+            "",
+            "\n",
+            "no end",
+            "\ufffd\0/x,,\n../../bin/tool,,\n/abs,,\n==> x <==\n",
+        )
+    ):
+        folder = tmp_path / f"{number} odd'" if number % 3 == 0 else tmp_path / str(number)
+        folder.mkdir()
+        (folder / "RECORD").write_text(text, newline="")
+    for limit in (1 << 20, 50, 0):
+        agree(host, Glob(f"{tmp_path}/*/RECORD", Part.RECORD, limit))
+
+
 def test_contents_cannot_pretend_to_be_answers(host: _shell.ShellHost, tmp_path: Path) -> None:
     """Whatever the shell's own lines look like, a content that was written before has others."""
     forged = (
