@@ -22,13 +22,14 @@ from mxenv.vendors._place import VENDORS, Place
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from mxenv.vendors._nvidia_topology import Ways
+    from mxenv.vendors._nvidia_topology import Topology
 
 SYSFS = VENDORS.pattern
 DRIVERS = "/sys/bus/pci/devices/*/driver/module"
 DRIVER = "nvidia.device.driver"
 NOT_MAPPED = "not mapped"
 COUNT = "nvidia.device.count"
+NEAR = ("nvidia.device.cpus", "nvidia.device.numa_node")
 PER_CARD = (
     "nvidia.device.model",
     "nvidia.device.pci_id",
@@ -41,6 +42,7 @@ PER_CARD = (
     "nvidia.device.slicing",
     "nvidia.device.fabric",
     DRIVER,
+    *NEAR,
 )
 """What is said of every card, even if it is that nobody knows."""
 IF_ANY = ("nvidia.device.firmware", "nvidia.device.slice")
@@ -53,9 +55,9 @@ class Sources:
 
     heard: Mapping[str, Heard]
     """What each form of ``nvidia-smi`` said, by the command; the best one first."""
-    ways: Ways | Unreadable | None
+    topology: Topology | Unreadable | None
     """`None` if there is no ``nvidia-smi`` to ask, or it has no card."""
-    ways_source: str
+    topology_source: str
     place: Place
     told: Mapping[str, Mapping[str, str]] | Unreadable
     """What the driver itself shows of each card, by its address."""
@@ -88,10 +90,9 @@ class Sources:
 
 def facts(sources: Sources) -> Iterator[Fact]:
     """Yield the facts that ``nvidia-smi``, the driver and the PCI bus tell of the cards."""
-    told = [*_from_smi(sources), *_from_driver(sources), *_from_bus(sources)]
+    told = [*_from_smi(sources), *_from_driver(sources), *_from_bus(sources), *_links(sources)]
     yield from told
     yield from _counts(sources)
-    yield from _links(sources)
     yield from _gaps(told, sources)
 
 
@@ -118,9 +119,8 @@ def _readings(gpu: Gpu) -> dict[str, Reading | None]:
         gpu.persistence,
         gpu.slicing,
         gpu.fabric,
-        None,
     )
-    return dict(zip(PER_CARD, values, strict=True))
+    return dict(zip(PER_CARD, values, strict=False))
 
 
 def _from_driver(sources: Sources) -> Iterator[Fact]:
@@ -210,23 +210,23 @@ def _empty_bus(said: Heard, place: Place) -> Reading | None:
 def _links(sources: Sources) -> Iterator[Fact]:
     """Yield the ways between the cards; ``nvidia-smi`` numbers them in the order of its list."""
     _, said = sources.smi
-    ways, source = sources.ways, sources.ways_source
-    if isinstance(ways, dict) and isinstance(said, Output):
-        numbers = {number for pair in ways for number in pair} | {0}
-        if len(numbers) == len(said.gpus):
-            for (a, b), way in ways.items():
-                at = f"{said.gpus[a].bdf}/{said.gpus[b].bdf}"
-                yield Fact(key=LINK, instance=at, reading=Observed(way), source=source)
-            if not ways:
-                yield Fact(key=LINK, reading=Absent(), source=source)
-            return
-        ways = Unreadable(f"it speaks of {len(numbers)} cards, {len(said.gpus)} are listed")
-    if ways is None or sources.nothing:
+    topology, source = sources.topology, sources.topology_source
+    gpus = said.gpus if isinstance(said, Output) else ()
+    missing: Reading = Unreadable("which cards it speaks of, nvidia-smi did not say")
+    if topology is None or sources.nothing:
         missing = _missing(sources)
-    elif isinstance(ways, Unreadable):
-        missing = ways
-    else:
-        missing = Unreadable("which cards it speaks of, nvidia-smi did not say")
+    elif isinstance(topology, Unreadable):
+        missing = topology
+    elif gpus and topology.count == len(gpus):
+        for (a, b), way in topology.ways.items():
+            at = f"{gpus[a].bdf}/{gpus[b].bdf}"
+            yield Fact(key=LINK, instance=at, reading=Observed(way), source=source)
+        for number, (cpus, node) in topology.near.items():
+            for key, reading in zip(NEAR, (Observed(cpus), Observed(node)), strict=True):
+                yield Fact(key=key, instance=gpus[number].bdf, reading=reading, source=source)
+        if topology.ways:
+            return
+        missing = Absent()
     yield Fact(key=LINK, reading=missing, source=source)
 
 
@@ -234,7 +234,7 @@ def _gaps(told: Iterable[Fact], sources: Sources) -> Iterator[Fact]:
     """Yield what is missing for each card that can be used, and for the node if it has none."""
     spoken = {(fact.key, fact.instance) for fact in told}
     off = {fact.instance for fact in told if fact.reading == Observed(NOT_MAPPED)}
-    addresses = sorted({fact.instance.partition("/")[0] for fact in told} - off)
+    addresses = sorted({fact.instance.partition("/")[0] for fact in told} - off - {""})
     source, said = sources.smi
     missing = _missing(sources)
     for key in PER_CARD:

@@ -175,6 +175,20 @@ KEYS = (
         view=View.HOST,
     ),
     FactKey(
+        name="nvidia.device.numa_node",
+        meaning="NUMA node near a card, as the driver has it",
+        instance="@bdf",
+        sources="nvidia-smi topo -m",
+        view=View.HOST,
+    ),
+    FactKey(
+        name="nvidia.device.cpus",
+        meaning="processors near a card, as the driver has it",
+        instance="@bdf",
+        sources="nvidia-smi topo -m",
+        view=View.HOST,
+    ),
+    FactKey(
         name="nvidia.device.slicing",
         meaning="whether a card is set to be sliced (MIG), on or off",
         instance="@bdf",

@@ -1,8 +1,9 @@
-"""How to read ``nvidia-smi topo -m``: which way leads from one card to another."""
+"""How to read ``nvidia-smi topo -m``: which way leads from card to card, and what is near one."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from itertools import combinations
 
 from mxenv.facts import Unreadable
@@ -10,14 +11,31 @@ from mxenv.vendors._words import excerpt
 
 _CARD = r"(?a)GPU(\d{1,3})"
 _WAY = r"(?a)NV\d{1,2}|PIX|PXB|PHB|NODE|SYS"
+_CPUS = r"(?a)\d{1,4}-\d{1,4}(?:,\d{1,4}-\d{1,4})*"
+_NODE = r"(?a)\d{1,3}"
 _SELF = "X"
 _GAP = r"\t+| {2,}"
 
 Ways = dict[tuple[int, int], str]
 """The way between two cards by their numbers, the smaller one first."""
+Near = dict[int, tuple[str, int]]
+"""The processors and the NUMA node near a card, by its number."""
 
 
-def parse(text: str) -> Ways | Unreadable:
+@dataclass(frozen=True, slots=True)
+class Topology:
+    """What the matrix says."""
+
+    ways: Ways
+    near: Near
+
+    @property
+    def count(self) -> int:
+        """Return how many cards it speaks of."""
+        return len({number for pair in self.ways for number in pair} | {0})
+
+
+def parse(text: str) -> Topology | Unreadable:
     """Return every way; a matrix that is cut, or says two things of two cards, is not trusted.
 
     A column counts by its name: between those of the cards and what follows (network devices,
@@ -37,7 +55,25 @@ def parse(text: str) -> Ways | Unreadable:
             return Unreadable(f"its matrix has a row twice: {excerpt(line)}")
         if found:
             rows[int(found[1])] = cells[1 : count + 1]
-    return _ways(rows, count)
+    ways = _ways(rows, count)
+    return ways if isinstance(ways, Unreadable) else Topology(ways, _near(text))
+
+
+def _near(text: str) -> Near:
+    """Return what is near each card, where both cells are what their names say, to their ends."""
+    near: Near = {}
+    at: tuple[int, int] | None = None
+    for line in text.splitlines(keepends=True):
+        cells = [cell.strip() for cell in line.split("\t")]
+        if {"CPU Affinity", "NUMA Affinity"} <= set(cells):
+            at = cells.index("CPU Affinity"), cells.index("NUMA Affinity")
+        card = re.fullmatch(_CARD, cells[0])
+        if at is None or card is None or not line.endswith("\n") or len(cells) <= max(at):
+            continue
+        cpus, node = (cells[column] for column in at)
+        if re.fullmatch(_CPUS, cpus) and re.fullmatch(_NODE, node):
+            near[int(card[1])] = cpus, int(node)
+    return near
 
 
 def _cells(line: str) -> list[str]:

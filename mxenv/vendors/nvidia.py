@@ -25,7 +25,7 @@ from mxenv.vendors._words import failure, plain
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mxenv.vendors._nvidia_topology import Ways
+    from mxenv.vendors._nvidia_topology import Topology
 
 PCI_VENDOR = "10de"
 _SECONDS = 20.0
@@ -77,8 +77,8 @@ def read(answers: Answers) -> Iterator[Fact]:
     yield from _nvidia_sdk.facts(answers)
     sources = _nvidia_devices.Sources(
         heard=heard,
-        ways=_ways(answers),
-        ways_source=" ".join(TOPOLOGY.argv),
+        topology=_topology(answers),
+        topology_source=" ".join(TOPOLOGY.argv),
         place=place,
         told=_nvidia_driver.information(answers),
         drivers=_nvidia_driver.drivers(answers, place),
@@ -88,7 +88,7 @@ def read(answers: Answers) -> Iterator[Fact]:
     yield from _node(answers, *sources.smi)
 
 
-def _ways(answers: Answers) -> Ways | Unreadable | None:
+def _topology(answers: Answers) -> Topology | Unreadable | None:
     done = answers[TOPOLOGY]
     if isinstance(done, Unreadable):
         return done

@@ -54,6 +54,8 @@ def test_a_node_in_order_is_told_by_every_source_alike() -> None:
     assert values(node, "nvidia.device.state") == {Observed("available")}
     assert values(node, "nvidia.link") == {Observed("NV18")}
     assert len(node.of("nvidia.link")) == 28
+    assert node.reading("nvidia.device.numa_node", "0000:be:00.0") == Observed(1)
+    assert node.reading("nvidia.device.cpus", "0000:be:00.0") == Observed("48-95,144-191")
     assert node.reading("nvidia.device.slice") == Absent()
 
 
