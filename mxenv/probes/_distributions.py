@@ -25,12 +25,10 @@ RECORD = 16 << 20
 WORD = 64
 """Bytes in the name of an installer."""
 
-SITES = (
-    "lib/python3*/site-packages",
-    "lib/python3*/dist-packages",
-    "lib64/python3*/site-packages",
-)
+SITES = ("lib/python3*/site-packages", "lib/python3*/dist-packages")
 """Below a prefix."""
+SITE64 = "lib64/python3*/site-packages"
+"""The same where ``lib64`` is not only another name of ``lib``."""
 
 INFO = (".dist-info", ".egg-info")
 """How the name of metadata ends."""
@@ -48,20 +46,26 @@ VERSION_FIELD = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Site:
     """The questions about the distributions in the directories that match a pattern."""
 
     pattern: str
-
-    def _each(self, form: str, part: Part | None = None, limit: int = 1 << 20) -> Glob:
-        return Glob(f"{self.pattern}/{form}", part, limit)
+    metadata: tuple[Glob, ...]
+    """Name and version, in each form that there is."""
+    record: Glob
+    """The list of installed files."""
+    installer: Glob
+    """Who installed it (PEP 376)."""
+    origin: Glob
+    """Where it came from, if it was named by a URL (PEP 610)."""
+    listing: Glob
+    """Everything in it: what can be imported from there."""
 
     @property
-    def metadata(self) -> tuple[Glob, ...]:
-        """Name and version, in each form that there is."""
-        forms = ("*.dist-info/METADATA", "*.egg-info/PKG-INFO", "*.egg-info")
-        return tuple(self._each(form, Part.METADATA, HEAD) for form in forms)
+    def all(self) -> tuple[Glob, ...]:
+        """Every question."""
+        return (*self.metadata, self.record, self.installer, self.origin, self.listing)
 
     def folders(self, answers: Answers) -> Iterator[str]:
         """Yield the paths of all metadata, without the names of the files in it."""
@@ -71,30 +75,19 @@ class Site:
                 if folder.endswith(INFO):
                     yield folder
 
-    @property
-    def record(self) -> Glob:
-        """The list of installed files."""
-        return self._each("*.dist-info/RECORD", Part.RECORD, RECORD)
 
-    @property
-    def installer(self) -> Glob:
-        """Who installed it (PEP 376)."""
-        return self._each("*.dist-info/INSTALLER", Part.HEAD, WORD)
-
-    @property
-    def origin(self) -> Glob:
-        """Where it came from, if it was named by a URL (PEP 610)."""
-        return self._each("*.dist-info/direct_url.json", Part.ORIGIN, 1 << 16)
-
-    @property
-    def listing(self) -> Glob:
-        """Everything in it: what can be imported from there."""
-        return self._each("*")
-
-    @property
-    def all(self) -> tuple[Glob, ...]:
-        """Every question."""
-        return (*self.metadata, self.record, self.installer, self.origin, self.listing)
+@lru_cache(maxsize=4096)
+def site(pattern: str) -> Site:
+    """Return what to ask for the distributions in the directories that match ``pattern``."""
+    forms = ("*.dist-info/METADATA", "*.egg-info/PKG-INFO", "*.egg-info")
+    return Site(
+        pattern=pattern,
+        metadata=tuple(Glob(f"{pattern}/{form}", Part.METADATA, HEAD) for form in forms),
+        record=Glob(f"{pattern}/*.dist-info/RECORD", Part.RECORD, RECORD),
+        installer=Glob(f"{pattern}/*.dist-info/INSTALLER", Part.HEAD, WORD),
+        origin=Glob(f"{pattern}/*.dist-info/direct_url.json", Part.ORIGIN, 1 << 16),
+        listing=Glob(f"{pattern}/*"),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,15 +142,15 @@ def place(site: str) -> Place | None:
 
 def sites(prefix: str) -> tuple[Site, ...]:
     """Return what to ask for the distributions below ``prefix``, which may be a pattern."""
-    return tuple(Site(f"{prefix}/{site}") for site in SITES)
+    return tuple(site(f"{prefix}/{each}") for each in SITES)
 
 
-def installed(answers: Answers, site: Site, owners: Mapping[str, Place]) -> Iterator[Distribution]:
+def installed(answers: Answers, asked: Site, owners: Mapping[str, Place]) -> Iterator[Distribution]:
     """Yield every distribution found; ``owners`` says whose a directory is that does not tell."""
     records, installers, origins = (
-        _Beside(answers, glob) for glob in (site.record, site.installer, site.origin)
+        _Beside(answers, glob) for glob in (asked.record, asked.installer, asked.origin)
     )
-    for path, answer in _metadata(answers, site):
+    for path, answer in _metadata(answers, asked):
         folder = path.removesuffix("/METADATA").removesuffix("/PKG-INFO")
         directory, _, last = folder.rpartition("/")
         where, match = owners.get(directory) or place(directory), FOLDER.fullmatch(last)

@@ -129,9 +129,10 @@ def survey(answers: Answers, asked: Iterable[Asked]) -> Disk:
     asked = tuple(asked)
     disk = Disk(answers)
     for questions in asked:
-        for site in questions.sites:
+        sites = (*questions.sites, *questions.sites64(answers))
+        for site in sites:
             disk.look(site)
-        for prefix, site_path, reason in _distributions.closed(answers, questions.sites):
+        for prefix, site_path, reason in _distributions.closed(answers, sites):
             disk.environment(prefix).closed.append(("python.site", site_path, reason))
         for path, leads in matches(answers, questions.binaries):
             _interpreter(disk, path, leads)
@@ -144,7 +145,7 @@ def survey(answers: Answers, asked: Iterable[Asked]) -> Disk:
         _describe(disk, questions)
     for directory, owner in _added(disk):
         disk.added.setdefault(directory, owner)
-        disk.look(Site(directory))
+        disk.look(_distributions.site(directory))
     return disk
 
 

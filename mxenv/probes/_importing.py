@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from mxenv.facts import Absent, Unreadable
-from mxenv.probes._distributions import Site
+from mxenv.probes import _distributions
 from mxenv.probes._found import CODE, PYTHONPATH, joined, path_file
 from mxenv.probes._places import sound, user_base
 from mxenv.question import Env, File, Found, Glob, Part
@@ -142,7 +142,7 @@ def _added(path: Path, site: str, line: str, disk: Disk, *, volatile: bool) -> N
     if not sound(directory) or len(path.entries) >= MOST:
         path.reasons.append(Unreadable(f"{site} adds {line[:60]!r}, which was not looked into"))
         return
-    answer = disk.answers[Site(directory).listing]
+    answer = disk.answers[_distributions.site(directory).listing]
     match answer:
         case Found():
             path.add(directory, volatile=volatile)

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
+from mxenv.facts import Unreadable
 from mxenv.probes import _distributions
-from mxenv.probes._distributions import matches
+from mxenv.probes._distributions import SITE64, matches
 from mxenv.probes._environment import INTERPRETER
 from mxenv.question import Env, Found, Glob, Option, Part
 
@@ -107,14 +108,30 @@ class Asked:
         return Glob(f"{self.prefix}/conda-meta/python-3*.json")
 
     @property
+    def lib64(self) -> Glob:
+        """Where ``lib64`` leads: nearly always to ``lib``, and all is there once."""
+        return Glob(f"{self.prefix}/lib64", Part.LINK)
+
+    @property
     def sites(self) -> tuple[Site, ...]:
         """Where distributions lie below it."""
         return _distributions.sites(self.prefix)
 
+    def sites64(self, answers: Answers) -> tuple[Site, ...]:
+        """Return where they lie besides, now that it is known where ``lib64`` leads."""
+        if isinstance(answers[self.lib64], Unreadable):
+            return (_distributions.site(f"{self.prefix}/{SITE64}"),)
+        return tuple(
+            _distributions.site(f"{path.removesuffix('/lib64')}/{SITE64}")
+            for path, leads in matches(answers, self.lib64)
+            if path.endswith("/lib64")
+            and not (isinstance(leads, Found) and leads.value == f"{path.removesuffix('64')}")
+        )
+
     @property
     def all(self) -> tuple[Glob, ...]:
-        """Every question."""
-        own = (self.binaries, self.headers, self.pyvenv, self.conda)
+        """Every question of the first round."""
+        own = (self.binaries, self.headers, self.pyvenv, self.conda, self.lib64)
         return (*own, *(glob for site in self.sites for glob in site.all))
 
 

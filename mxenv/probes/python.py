@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from mxenv.facts import EVERY, Absent, Fact, FactKey, Observed, Reading, Unreadable
 from mxenv.probe import Probe
 from mxenv.probes import _importing, _packages, _places
-from mxenv.probes._distributions import Site
+from mxenv.probes._distributions import site
 from mxenv.probes._found import PYTHONPATH, path_files, survey
 from mxenv.probes._places import KNOWN, RUNNING, USER, Asked, named
 from mxenv.probes._reading import best
@@ -67,10 +67,12 @@ def more(answers: Answers) -> Iterator[Question]:
     for questions in asked:
         if questions not in KNOWN:
             yield from questions.all
+        if isinstance(answers[questions.lib64], Found):
+            yield from (glob for each in questions.sites64(answers) for glob in each.all)
     disk = survey(answers, asked)
     yield from path_files(disk)
     for directory in disk.added:
-        yield from Site(directory).all
+        yield from site(directory).all
     yield from _packages.further(disk, deep=isinstance(answers[DEEP], Found))
 
 
