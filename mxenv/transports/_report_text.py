@@ -106,7 +106,9 @@ _MEMBERS = {
     "pip_packages": "[pip3] ",
 }
 """The members of what ``vllm_metax.collect_env --json`` prints, and how they begin without it."""
-_MEMBER = re.compile(rf'[ \t]{{0,12}}"({"|".join(_MEMBERS)})":[ \t]*("(?:[^"\\]|\\.)*+"),?[ \t]*')
+_MEMBER = re.compile(
+    rf'[ \t]{{0,12}}"({"|".join(_MEMBERS)})":[ \t]*("[^"\\]*(?:\\.[^"\\]*)*"),?[ \t]*'
+)
 
 
 def decoded(content: bytes) -> str:

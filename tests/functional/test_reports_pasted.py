@@ -422,7 +422,7 @@ GARBAGE = {
     "banners": b"mx-smi  version: 2.2.9\n" * 99_000,
     "labels": (b"a" * 39 + b" : ") * 240_000,
     "headings": b"#" * 10_000_000,
-    "members": b'"os": "' + b"\\\\a" * 3_000_000,
+    "members": b'"cpu_info": "' + b"\\\\a" * 3_300_000 + b'"\n',
     "prompts": b"root@a:" * 1_400_000,
 }
 
