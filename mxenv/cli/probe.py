@@ -29,9 +29,11 @@ def COMMAND(output: Output, *, asked: _options.Asked, out: Path | None) -> None:
     As JSON it is a snapshot, which `check`, `diff` and `lock` take. Of many nodes it is a table:
     which could be asked, which have the same stack, and what sets the others apart.
     """
-    from mxenv.api import fleets, nodes  # noqa: PLC0415 - imported late: --help needs none of it
+    from mxenv.api import nodes  # noqa: PLC0415 - imported late: --help needs none of it
 
     if asked.many:
+        from mxenv.api import fleets  # noqa: PLC0415 - imported late: one node needs none of it
+
         with output.nodes_done() as told:
             fleet = fleets.probe(asked.tour(told), out)
         output.fleet(fleet)

@@ -29,9 +29,11 @@ def COMMAND(output: Output, *, asked: _options.Asked, out: Path) -> None:  # noq
 
     `mxenv check --on recording:DIR` then says what it would have said on the node.
     """
-    from mxenv.api import fleets, nodes  # noqa: PLC0415 - imported late: --help needs none of it
+    from mxenv.api import nodes  # noqa: PLC0415 - imported late: --help needs none of it
 
     if asked.many:
+        from mxenv.api import fleets  # noqa: PLC0415 - imported late: one node needs none of it
+
         with output.nodes_done() as told:
             fleet = fleets.record(asked.tour(told), out)
         output.fleet(fleet)

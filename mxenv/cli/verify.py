@@ -35,7 +35,7 @@ def COMMAND(  # noqa: N802 - a constant
 
     An image is compared file by file with the wheels; nothing of it is run.
     """
-    from mxenv.api import fleets, verifying  # noqa: PLC0415 - imported late: --help needs none
+    from mxenv.api import verifying  # noqa: PLC0415 - imported late: --help needs none of it
 
     now = _options.now()
 
@@ -45,6 +45,8 @@ def COMMAND(  # noqa: N802 - a constant
         )
 
     if asked.many:
+        from mxenv.api import fleets  # noqa: PLC0415 - imported late: one node needs none of it
+
         with output.nodes_done() as told:
             fleet, verdicts = fleets.compare(asked.tour(told), compared)
         output.judged_fleet(fleet, verdicts)
