@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from mxenv.fingerprint import Difference
     from mxenv.reports import Page
 
+RECORD = "python.package.record"
 FEW = 3
 """Instances that are still shown one by one when they read the same."""
 MANY = 12
@@ -84,6 +85,10 @@ def _rows(
             yield from (_one(fact, fact.reading, key, source=True) for fact in of_key)
         elif name == "python.package":
             yield from _packages(of_key, given, key)
+        elif name == RECORD and len(of_key) > FEW:
+            # A digest tells a reader nothing, and there are hundreds.
+            text = f"{len(of_key)} digests (-v lists them)"
+            yield _Row(label=_short(name), text=text, style="dim")
         else:
             yield from sorted(_together(of_key, given, key), key=lambda row: row.label)
 
@@ -184,7 +189,7 @@ def _absent(facts: Iterable[Fact], given: Snapshot, page: Page) -> Iterator[str]
     names = [
         _short(fact.label)
         for fact in facts
-        if isinstance(given.reading(fact.key, fact.instance), Absent)
+        if fact.key != RECORD and isinstance(given.reading(fact.key, fact.instance), Absent)
     ]
     if names:
         text = ", ".join(dict.fromkeys(names))
