@@ -51,6 +51,20 @@ class Waiver:
         return today <= self.expires
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Place:
+    """Where in a file something stands."""
+
+    file: str
+    """As reports name it: relative to where mxenv runs, if it lies below."""
+    line: int = 1
+    """The first is 1."""
+
+    def __str__(self) -> str:
+        """Return ``file:line``."""
+        return f"{self.file}:{self.line}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
     """One thing that was checked, and what came of it."""
@@ -70,6 +84,8 @@ class Finding:
     """The matrix row, as ``metax.toml:rule:wheel-same-maca``."""
     waiver: Waiver | None = None
     """Set if the finding stands but does not count."""
+    place: Place | None = None
+    """Where in a file it is to be corrected, if a line of one says it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

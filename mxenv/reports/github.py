@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 from mxenv.reports import Report
 from mxenv.reports._page import counted, harmless
-from mxenv.reports._place import file_of
+from mxenv.reports._place import place_of
 from mxenv.verdict import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from mxenv.reports import Page
-    from mxenv.verdict import Finding, Verdict
+    from mxenv.verdict import Finding, Place, Verdict
 
 COMMANDS = {
     Outcome.INCOMPATIBLE: "error",
@@ -32,7 +32,7 @@ def _verdict(verdict: Verdict) -> Iterator[str]:
         if finding.outcome is not Outcome.COMPATIBLE:
             yield _annotation(verdict, finding)
     title = f"{verdict.subject}: {verdict.outcome.word}"
-    yield _command(COMMANDS[verdict.outcome], title, counted(verdict.findings), verdict.subject)
+    yield _command(COMMANDS[verdict.outcome], title, counted(verdict.findings), place_of(verdict))
 
 
 def _annotation(verdict: Verdict, finding: Finding) -> str:
@@ -45,13 +45,16 @@ def _annotation(verdict: Verdict, finding: Finding) -> str:
         parts.append(f"waived by {waiver.owner} until {waiver.expires.isoformat()}")
     command = "notice" if finding.waiver else COMMANDS[finding.outcome]
     title = f"{finding.code} {finding.subject}"
-    return _command(command, title, "; ".join(parts), verdict.subject)
+    return _command(command, title, "; ".join(parts), place_of(verdict, finding))
 
 
-def _command(command: str, title: str, message: str, subject: str) -> str:
-    file = file_of(subject)
-    place = f"file={_property(file)}," if file else ""
-    return f"::{command} {place}title={_property(title)}::{_data(message)}"
+def _command(command: str, title: str, message: str, place: Place | None) -> str:
+    where = ""
+    if place is not None:
+        # The first line is what GitHub takes if none is named.
+        line = f"line={place.line}," if place.line > 1 else ""
+        where = f"file={_property(place.file)},{line}"
+    return f"::{command} {where}title={_property(title)}::{_data(message)}"
 
 
 def _data(text: str) -> str:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mxenv.verdict import Evidence, Finding, Verdict, Waiver
 
 SCHEMA = "mxenv.verdict/1"
-Field = str | list[dict[str, str]] | dict[str, str] | None
+Field = str | list[dict[str, str]] | dict[str, str] | dict[str, str | int] | None
 
 
 class _Judged(TypedDict):
@@ -52,7 +52,7 @@ def _verdict(verdict: Verdict) -> _Judged:
 
 
 def _finding(finding: Finding) -> dict[str, Field]:
-    return {
+    said: dict[str, Field] = {
         "code": finding.code,
         "outcome": finding.outcome.word,
         "subject": finding.subject,
@@ -63,6 +63,9 @@ def _finding(finding: Finding) -> dict[str, Field]:
         "row": finding.row,
         "waiver": _waiver(finding.waiver) if finding.waiver else None,
     }
+    if place := finding.place:
+        said["place"] = {"file": place.file, "line": place.line}
+    return said
 
 
 def _evidence(evidence: Evidence) -> dict[str, str]:

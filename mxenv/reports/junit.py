@@ -50,6 +50,9 @@ def _suite(root: ET.Element, verdict: Verdict) -> None:
 def _case(suite: ET.Element, finding: Finding) -> None:
     name = harmless(f"{finding.code} {finding.subject}")
     case = ET.SubElement(suite, "testcase", classname=f"mxenv.{finding.code}", name=name)
+    if place := finding.place:
+        case.set("file", harmless(place.file))
+        case.set("line", str(place.line))
     found = harmless(finding.found)
     if waiver := finding.waiver:
         message = f"waived by {waiver.owner} until {waiver.expires.isoformat()}: {waiver.reason}"
@@ -60,7 +63,8 @@ def _case(suite: ET.Element, finding: Finding) -> None:
 
 
 def _details(finding: Finding) -> list[str]:
-    lines = [f"found: {finding.found}", f"expected: {finding.expected}"]
+    lines = [f"at: {finding.place}"] if finding.place else []
+    lines += [f"found: {finding.found}", f"expected: {finding.expected}"]
     lines += [f"because: {said(evidence)} {evidence.link}" for evidence in finding.because]
     return [*lines, f"remedy: {finding.remedy}", f"row: {finding.row}"]
 

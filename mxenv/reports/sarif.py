@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from mxenv import __version__
 from mxenv.codes import CODES
 from mxenv.reports import Report
 from mxenv.reports._page import said
-from mxenv.reports._place import file_of
+from mxenv.reports._place import identity, place_of
 from mxenv.verdict import Outcome
 
 if TYPE_CHECKING:
@@ -66,10 +67,8 @@ def _result(verdict: Verdict, finding: Finding, index: int) -> dict[str, object]
         "kind": KINDS[finding.outcome],
         "level": LEVELS[finding.outcome],
         "message": {"text": _message(finding)},
-        "locations": [_location(verdict.subject, finding.subject)],
-        "partialFingerprints": {
-            "mxenv/1": f"{verdict.subject}:{finding.code}:{finding.subject}:{finding.row}"
-        },
+        "locations": [_location(verdict, finding)],
+        "partialFingerprints": {"mxenv/1": identity(verdict, finding)},
     }
     if waiver := finding.waiver:
         reason = f"{waiver.owner}, until {waiver.expires.isoformat()}: {waiver.reason}"
@@ -89,14 +88,15 @@ def _message(finding: Finding) -> str:
     return "; ".join(parts)
 
 
-def _location(judged: str, subject: str) -> dict[str, object]:
+def _location(verdict: Verdict, finding: Finding) -> dict[str, object]:
+    name = f"{verdict.subject}/{finding.subject}"
     location: dict[str, object] = {
-        "logicalLocations": [{"name": subject, "fullyQualifiedName": f"{judged}/{subject}"}]
+        "logicalLocations": [{"name": finding.subject, "fullyQualifiedName": name}]
     }
-    if file := file_of(judged):
+    if place := place_of(verdict, finding):
         location["physicalLocation"] = {
-            "artifactLocation": {"uri": file.replace(" ", "%20")},
-            "region": {"startLine": 1},
+            "artifactLocation": {"uri": quote(place.file)},
+            "region": {"startLine": place.line},
         }
     return location
 

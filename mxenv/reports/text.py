@@ -57,6 +57,8 @@ def _finding(finding: Finding, page: Page) -> Iterator[str]:
     subject, *rest = wrapped(finding.subject, page, indent=INDENT)
     yield f"{page.paint(f'{word:<12}', style)}  {finding.code}  {page.paint(subject, 'bold')}"
     yield from (page.paint(line, "bold") for line in rest)
+    if finding.place is not None:
+        yield from labelled("at", str(finding.place), page)
     yield from labelled("found", finding.found, page)
     fine = finding.outcome is Outcome.COMPATIBLE
     if finding.expected and not fine:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import importlib.resources
 import json
+from dataclasses import replace
 from datetime import UTC, date, datetime
-from typing import TYPE_CHECKING, ClassVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
 from xml.etree import ElementTree as ET
 
 import jsonschema
@@ -14,11 +16,12 @@ import pytest
 from mxenv import _plugins
 from mxenv.facts import Absent, Fact, FactKey, Observed, Snapshot, Unreadable, View
 from mxenv.reports import Page, Report
-from mxenv.verdict import Evidence, Finding, Outcome, Verdict, Waiver
+from mxenv.verdict import Evidence, Finding, Outcome, Place, Verdict, Waiver
 
 if TYPE_CHECKING:
     from mxenv.facts import Reading
 
+SARIF = Path(__file__).parents[1] / "schemas" / "sarif-2.1.0.json"
 FORMATS = _plugins.names("reports")
 PAPER = Page()
 SAYS = Evidence(
@@ -60,6 +63,11 @@ BAD = verdict(
     finding(Outcome.INCOMPATIBLE, "MX104", WAIVER),
 )
 NOTHING = verdict()
+PLACED = verdict(
+    replace(finding(Outcome.UNKNOWN), place=Place(file="docker/a b/Containerfile", line=7)),
+    replace(finding(Outcome.INCOMPATIBLE), place=Place(file="docker/a b/Containerfile", line=31)),
+    subject="docker/a b/Containerfile",
+)
 
 
 def rendered(name: str, *verdicts: Verdict, page: Page = PAPER) -> str:
@@ -270,3 +278,98 @@ class TestSarif:
             "artifactLocation": {"uri": "a%20b/image.toml"},
             "region": {"startLine": 1},
         }
+
+    @pytest.mark.parametrize("verdicts", [(), (BAD,), (BAD, NOTHING), (PLACED, BAD)])
+    def test_it_obeys_the_schema_of_the_standard(self, verdicts: tuple[Verdict, ...]) -> None:
+        schema = json.loads(SARIF.read_text(encoding="utf-8"))
+        jsonschema.validate(json.loads(rendered("sarif", *verdicts)), schema)
+
+    def test_the_schema_of_the_standard_refuses_what_is_none(self) -> None:
+        schema = json.loads(SARIF.read_text(encoding="utf-8"))
+        document = json.loads(rendered("sarif", PLACED))
+        document["runs"][0]["results"][0]["locations"][0]["physicalLocation"]["region"] = {
+            "startLine": 0
+        }
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(document, schema)
+
+
+class TestGitlab:
+    """An array of issues as GitLab's code quality takes it; an empty one means all is fine."""
+
+    def issues(self, *verdicts: Verdict) -> list[dict[str, Any]]:
+        issues: list[dict[str, Any]] = json.loads(rendered("gitlab", *verdicts))
+        return issues
+
+    def test_what_is_fine_is_no_issue(self) -> None:
+        assert self.issues(verdict(finding(Outcome.COMPATIBLE))) == []
+
+    def test_an_issue_has_what_gitlab_asks_for(self) -> None:
+        for issue in self.issues(BAD, NOTHING, PLACED):
+            assert issue.keys() == {
+                "description",
+                "check_name",
+                "fingerprint",
+                "severity",
+                "location",
+            }
+            assert issue["severity"] in {"info", "minor", "major", "critical", "blocker"}
+            assert issue["location"]["path"]
+            assert issue["location"]["lines"]["begin"] >= 1
+
+    def test_no_two_issues_have_one_fingerprint(self) -> None:
+        issues = self.issues(BAD, BAD, PLACED)
+        assert len({issue["fingerprint"] for issue in issues}) == len(issues)
+
+    def test_a_fingerprint_stays_when_the_line_moves(self) -> None:
+        moved = tuple(
+            replace(one, place=replace(one.place, line=one.place.line + 5))
+            for one in PLACED.findings
+            if one.place
+        )
+        before, after = self.issues(PLACED), self.issues(replace(PLACED, findings=moved))
+        assert [i["fingerprint"] for i in before] == [i["fingerprint"] for i in after]
+        assert before != after
+
+    def test_a_waived_finding_is_information(self) -> None:
+        severities = {i["check_name"]: i["severity"] for i in self.issues(BAD)}
+        assert severities == {"MX101": "critical", "MX102": "major", "MX104": "info"}
+
+
+class TestPlaces:
+    """A finding that a line of a file says is shown at that line, in every format."""
+
+    def test_text_says_file_and_line(self) -> None:
+        assert "    at        docker/a b/Containerfile:31\n" in rendered("text", PLACED)
+
+    def test_json_has_it_and_obeys_its_schema(self) -> None:
+        document = json.loads(rendered("json", PLACED))
+        jsonschema.validate(document, TestJson.SCHEMA)
+        places = [one["place"] for one in document["verdicts"][0]["findings"]]
+        assert places == [{"file": "docker/a b/Containerfile", "line": n} for n in (7, 31)]
+
+    def test_github_annotates_the_line(self) -> None:
+        text = rendered("github", PLACED)
+        assert text.startswith("::error file=docker/a b/Containerfile,line=31,title=MX101")
+
+    def test_sarif_has_a_region(self) -> None:
+        results = json.loads(rendered("sarif", PLACED))["runs"][0]["results"]
+        assert [one["locations"][0]["physicalLocation"] for one in results] == [
+            {
+                "artifactLocation": {"uri": "docker/a%20b/Containerfile"},
+                "region": {"startLine": line},
+            }
+            for line in (7, 31)
+        ]
+
+    def test_gitlab_has_the_line_where_it_begins(self) -> None:
+        locations = [issue["location"] for issue in json.loads(rendered("gitlab", PLACED))]
+        assert [one["lines"]["begin"] for one in locations] == [31, 7]
+
+    def test_junit_has_file_and_line(self) -> None:
+        suite = ET.fromstring(rendered("junit", PLACED))[0]  # noqa: S314 - our own text
+        cases = suite.findall("testcase")
+        assert [(c.get("file"), c.get("line")) for c in cases] == [
+            ("docker/a b/Containerfile", "7"),
+            ("docker/a b/Containerfile", "31"),
+        ]
