@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import io
+import math
 import re
+import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fnmatch import translate
 from typing import TYPE_CHECKING, BinaryIO, NoReturn
 
+from mxenv.errors import HostUnreachable
 from mxenv.facts import Absent, Unreadable, View
 from mxenv.question import Answers, Env, File, Found, Glob, Part, Status
 from mxenv.stores.description import describe
 from mxenv.stores.unpacked import LARGEST, Node, Origin, Unpacked, Want, read
 from mxenv.transports._silent import of_an_image
 from mxenv.transports._tree import Unanswered, Walker
+from mxenv.transports._watched import Watch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from mxenv.question import Given, Question
     from mxenv.stores import ImageDescription, Source
+    from mxenv.transports import Terms
 
 _ALWAYS = re.compile(r"METADATA|.+\.pth")
 """What is asked for in later rounds, nearly always: keeping it saves reading it again."""
@@ -153,6 +158,8 @@ class LayerHost:
     view: View = View.IMAGE
     files: Unpacked | None = None
     """What the layers left, once they were read."""
+    watch: Watch | None = None
+    """Until when they may be read; for ever unless given."""
 
     @property
     def name(self) -> str:
@@ -163,13 +170,31 @@ class LayerHost:
         """Answer every question; layers are read again only for what was not kept."""
         questions = tuple(questions)
         if self.files is None:
-            self.files = read(self.source, self.description, wanted(questions))
+            self.files = read(self.source, self.description, self._timed(wanted(questions)))
         tree = LayerTree(self.files)
         answers = self._answers(tree, questions)
         if tree.wanted:
             self.files.fetch(tree.wanted)
             answers = self._answers(tree, questions)
         return answers
+
+    def _timed(self, want: Callable[[str], Want]) -> Callable[[str], Want]:
+        """Return ``want``, which is asked of every file, to be asked as long as there is time."""
+        watch = self.watch
+        if watch is None:
+            return want
+
+        def until(path: str) -> Want:
+            if not watch.left():
+                # A part of the layers says nothing: those above may take anything away.
+                raise HostUnreachable(
+                    "its layers could not be read in time",
+                    context=self.name,
+                    hint="--timeout gives it more",
+                )
+            return want(path)
+
+        return until
 
     def _answers(self, tree: LayerTree, questions: Iterable[Question]) -> Answers:
         walker = Walker(tree, seekable=tree.seekable)
@@ -203,11 +228,8 @@ class LayerHost:
 
 
 @contextmanager
-def opened(source: Source) -> Iterator[LayerHost]:
+def opened(source: Source, terms: Terms) -> Iterator[LayerHost]:
     """Open an image to be asked; its manifest and configuration are read now."""
-    host = LayerHost(source=source, description=describe(source, ""))
-    try:
-        yield host
-    finally:
-        if host.files is not None:
-            host.files.spool.close()
+    seconds = math.inf if terms.seconds is None else terms.seconds
+    watch = Watch(time.monotonic() + seconds, terms.stop)
+    yield LayerHost(source=source, description=describe(source, ""), watch=watch)

@@ -14,11 +14,10 @@ if TYPE_CHECKING:
 
 
 def _open(rest: str, terms: Terms) -> AbstractContextManager[Host]:
-    del terms
     from mxenv.stores import registry  # noqa: PLC0415 - imported late: it brings requests
     from mxenv.transports import _layers  # noqa: PLC0415 - imported late: for the same reason
 
-    return _layers.opened(registry.open_source(rest))
+    return _layers.opened(registry.open_source(rest), terms)
 
 
 TRANSPORT = Transport(

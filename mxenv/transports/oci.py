@@ -14,11 +14,10 @@ if TYPE_CHECKING:
 
 
 def _open(rest: str, terms: Terms) -> AbstractContextManager[Host]:
-    del terms
     from mxenv.stores import layout  # noqa: PLC0415 - imported late: only this address needs it
     from mxenv.transports import _layers  # noqa: PLC0415 - imported late: for the same reason
 
-    return _layers.opened(layout.open_source(rest))
+    return _layers.opened(layout.open_source(rest), terms)
 
 
 TRANSPORT = Transport(title="an image in an OCI layout", address="DIR[:TAG]", open=_open)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import os
+import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +16,7 @@ from mxenv.transports import Transport
 from mxenv.transports._disk import DiskTree
 from mxenv.transports._silent import of_an_image
 from mxenv.transports._tree import answer
+from mxenv.transports._watched import Watch, WatchedTree
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
     from mxenv.probe import Host
     from mxenv.question import Answers, Question
     from mxenv.transports import Terms
+    from mxenv.transports._tree import Tree
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +32,7 @@ class RootHost:
     """The files below a directory; every link in them stays below it."""
 
     name: str
-    tree: DiskTree
+    tree: Tree
     view: View = View.IMAGE
 
     def gather(self, questions: Iterable[Question]) -> Answers:
@@ -37,14 +41,17 @@ class RootHost:
 
 
 @contextmanager
-def _open(rest: str, terms: Terms) -> Iterator[Host]:  # noqa: ARG001 - every transport's signature
+def _open(rest: str, terms: Terms) -> Iterator[Host]:
     if not rest:
         raise UsageError("'root:' names no directory", hint="say root:DIR")
     path = Path(rest)
     if not path.is_dir():
         raise UsageError("not a directory", context=f"root:{rest}", hint="say root:DIR")
     real = path.resolve()
-    yield RootHost(real.name or "/", DiskTree("" if real == Path("/") else os.fspath(real)))
+    tree = DiskTree("" if real == Path("/") else os.fspath(real))
+    seconds = math.inf if terms.seconds is None else terms.seconds
+    watch = Watch(time.monotonic() + seconds, terms.stop)
+    yield RootHost(real.name or "/", WatchedTree(tree, watch))
 
 
 TRANSPORT = Transport(title="a root file system in a directory", address="DIR", open=_open)
