@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
 import subprocess
@@ -357,12 +356,21 @@ def test_a_text_may_be_in_any_encoding_that_it_names(encoding: str, tmp_path: Pa
     assert found == values(seen(REPORTS / "full-width.md"))
 
 
-def test_a_report_may_be_pasted_into_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
-    # What a transport reads besides files is the process's own.
-    given = io.TextIOWrapper(io.BytesIO(b"MACA SDK version : 3.5.3.20\n"))
-    monkeypatch.setattr(sys, "stdin", given)
-    snapshot = nodes.probe("report:-", now=NOW)
+def test_a_report_may_be_pasted_into_standard_input(tmp_path: Path) -> None:
+    out = tmp_path / "snapshot.json"
+    argv = [sys.executable, "-m", "mxenv", "probe", "--on", "report:-", "--out", str(out)]
+    given = "MACA SDK version : 3.5.3.20\n"
+    subprocess.run(argv, input=given, capture_output=True, text=True, check=True)
+    snapshot = nodes.read_snapshot(out)
     assert (snapshot.node, values(snapshot)["metax.sdk"]) == ("report", "3.5.3.20")
+
+
+def test_what_is_pasted_is_not_read_without_end() -> None:
+    argv = [sys.executable, "-m", "mxenv", "probe", "--on", "report:-"]
+    given = b"x" * ((16 << 20) + 1)
+    done = subprocess.run(argv, input=given, capture_output=True, check=False)
+    assert done.returncode == UsageError.exit_code
+    assert b"larger than 16 MiB" in done.stderr
 
 
 class TestNoSecretLeavesAReport:
