@@ -163,7 +163,7 @@ c() {
   {
     {
       {
-        ( E "$T" "$@" ) </dev/null 2>&3 3>&- 8>&- 9>&-
+        ( exec </dev/null 2>&3 3>&- 8>&- 9>&-; E "$T" "$@" )
         printf '%sx%s\n' "$N$t" "$?" >&9
       } | x "${t}o" 3>&-
     } 3>&1 >/dev/null
@@ -171,10 +171,11 @@ c() {
   printf '%sz\n' "$N$t" >&9
 }
 (
+  exec </dev/null >/dev/null 8>&-
   trap 'kill $s; exit' 15
   u w; sleep @seconds@ & s=$!
   wait $s; K "$S.[^w]"; kill -9 $$
-) </dev/null >/dev/null 8>&- &
+) &
 W=$!
 """
 """The functions; whoever asks calls them by one letter, since bash reads all this bytewise."""

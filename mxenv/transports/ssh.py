@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 CONFIG = "MXENV_SSH_CONFIG"
 """A variable that names another file than ``~/.ssh/config``; nothing else is read from it."""
 ADDRESS = re.compile(
-    r"(?:(?P<user>[^@\s]+)@)?(?P<host>\[[^\]\s]+\]|[^:@\s\[\]]+)(?::(?P<port>[0-9]{1,5}))?"
+    r"(?:(?P<user>[\w.+@\\-]+)@)?(?P<host>\[[\w.:%-]+\]|[\w.%-]+)(?::(?P<port>[0-9]{1,5}))?"
 )
+"""No sign that a shell would take for its own: ssh may put a name into a ``ProxyCommand``."""
 SHELL = "exec /bin/sh"
 """Understood by every login shell, csh and fish as well; the rest goes to a POSIX shell."""
 SIGNS = (
@@ -73,7 +74,7 @@ def command(address: Address, seconds: float, environment: Mapping[str, str]) ->
         "-x",  # and nothing forwarded
         "-a",
         *("-o", "BatchMode=yes"),
-        *("-o", f"ConnectTimeout={max(1, int(seconds))}"),
+        *("-o", f"ConnectTimeout={max(1, int(seconds) - 1)}"),
         *("-o", "ClearAllForwardings=yes"),
         *("-o", "RemoteCommand=none"),
         *("-o", "PermitLocalCommand=no"),

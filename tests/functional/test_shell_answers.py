@@ -25,7 +25,12 @@ from mxenv.transports._tree import Walker
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-SHELLS = {"dash": ["dash"], "bash": ["bash", "--posix"], "busybox": ["busybox", "sh"]}
+SHELLS = {
+    "dash": ["dash"],
+    "bash": ["bash", "--posix"],
+    "busybox": ["busybox", "sh"],
+    "mksh": ["mksh"],
+}
 TEXTS = (Part.WHOLE, Part.HEAD, Part.DIGEST, Part.METADATA, Part.PACKAGES, Part.LINK)
 ODD = (
     b"plain",
@@ -196,7 +201,7 @@ def test_the_process_that_is_asked_about_is_the_shell(host: _shell.ShellHost) ->
     answers = host.gather([File("/proc/self/comm"), Link("/proc/self/exe"), File("/proc/mounts")])
     comm = answers[File("/proc/self/comm")]
     assert isinstance(comm, Found)
-    assert comm.value.strip() in {"dash", "bash", "busybox"}
+    assert comm.value.strip() in SHELLS
     mounts = answers[File("/proc/mounts")]
     assert isinstance(mounts, Found)
     assert " / " in mounts.value

@@ -22,7 +22,12 @@ from mxenv.transports._shell_talk import Item, Lost
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-SHELLS = {"dash": ["dash"], "bash": ["bash", "--posix"], "busybox": ["busybox", "sh"]}
+SHELLS = {
+    "dash": ["dash"],
+    "bash": ["bash", "--posix"],
+    "busybox": ["busybox", "sh"],
+    "mksh": ["mksh"],
+}
 PATIENCE = 10.0
 
 
@@ -239,6 +244,18 @@ def test_a_shell_that_died_costs_what_was_not_answered_and_says_so(argv: list[st
     assert isinstance(answer, Unreadable)
     assert answer.passing
     assert "answers no more" in answer.reason
+
+
+def test_a_node_that_nobody_tells_to_end_ends_by_itself(argv: list[str], tmp_path: Path) -> None:
+    sign = f"MXENV_TEST_{os.urandom(6).hex()}"
+    hanging = Command((tool(tmp_path, f"export {sign}=1; setsid sleep 300 & sleep 300"),), 60.0)
+    with shell(argv, hanging, seconds=2.0) as host:
+        known = host.gather([File("/proc/self/stat")])[File("/proc/self/stat")]
+        assert isinstance(known, Found)
+        assert isinstance(host.gather([hanging])[hanging], Unreadable)
+        os.kill(int(known.value.split()[0]), signal.SIGKILL)
+        assert processes(sign)
+    assert nothing_is_left(sign)
 
 
 def test_nothing_is_left_of_the_shell_itself(argv: list[str]) -> None:
