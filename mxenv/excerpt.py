@@ -10,6 +10,7 @@ import json
 import re
 from string import ascii_letters, digits
 
+from mxenv import installed
 from mxenv.question import Part
 
 MASK = "***"
@@ -70,9 +71,17 @@ _DEFAULT = rf"\s*default_runtime_name\s*=\s*[\"']({_NAME})[\"']\s*(?:#.*)?"
 
 def of(part: Part, text: str) -> str:
     """Return what ``part`` leaves of the text of a file; of other parts than these, all of it."""
-    if part is Part.BOOT:
-        return boot(text)
-    return runtimes(text) if part is Part.RUNTIMES else text
+    match part:
+        case Part.BOOT:
+            return boot(text)
+        case Part.RUNTIMES:
+            return runtimes(text)
+        case Part.ORIGIN:
+            return installed.origin(text)
+        case Part.PROGRAM:
+            return installed.program(text)
+        case _:
+            return text
 
 
 def boot(line: str) -> str:

@@ -193,9 +193,13 @@ def _question(question: Question) -> Question:
 def _excerpt(question: Question, given: Given) -> Given:
     """Return of a file that may hold secrets what may leave, should a transport hand on more."""
     match question, given:
-        case File(part=Part.BOOT | Part.RUNTIMES as part), Found(str(text)):
+        case File(part=Part.BOOT | Part.RUNTIMES | Part.ORIGIN | Part.PROGRAM as part), Found(
+            str(text)
+        ):
             return Found(excerpt.of(part, text))
-        case Glob(part=Part.BOOT | Part.RUNTIMES as part), Found(tuple(matches)):
+        case Glob(part=Part.BOOT | Part.RUNTIMES | Part.ORIGIN | Part.PROGRAM as part), Found(
+            tuple(matches)
+        ):
             return Found(tuple((path, _excerpt_of(part, answer)) for path, answer in matches))
         case _:
             return given

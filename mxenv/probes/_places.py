@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ from mxenv.probes import _distributions
 from mxenv.probes._distributions import SITE64, matches
 from mxenv.probes._environment import INTERPRETER
 from mxenv.question import Env, Found, Glob, Option, Part
+from mxenv.redaction import clean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -140,9 +142,7 @@ KNOWN = tuple(map(Asked, PREFIXES))
 
 def lasting(answers: Answers) -> tuple[Asked, ...]:
     """Return the questions about all that lies on the disk, or was named."""
-    found = {
-        path.removesuffix("/bin/python3") for glob in PYTHONS for path in _paths(answers, glob)
-    }
+    found = set(pythons(answers))
     found.update(prefix for _, prefix in named(answers) if prefix)
     return (*KNOWN, *_asked(found))
 
@@ -162,8 +162,8 @@ def passing(answers: Answers) -> tuple[Asked, ...]:
         match = PROGRAM.fullmatch(program.value) if isinstance(program, Found) else None
         if match:
             prefixes.add(match["prefix"])
-    known = {asked.prefix for asked in lasting(answers)}
-    return tuple(asked for asked in _asked(prefixes) if asked.prefix not in known)
+    known = {clean(asked.prefix) for asked in lasting(answers)}
+    return tuple(asked for asked in _asked(prefixes) if clean(asked.prefix) not in known)
 
 
 def user_base(answers: Answers) -> str:
@@ -190,14 +190,23 @@ def sound(path: str) -> bool:
     return bool(PREFIX.fullmatch(path)) and not re.search(r"/\.\.?(?:/|$)", path)
 
 
-def _paths(answers: Answers, glob: Glob) -> Iterator[str]:
-    for path, part in matches(answers, glob):
-        if isinstance(part, Found) and path.endswith("/bin/python3"):
-            yield path
+def pythons(answers: Answers) -> Iterator[str]:
+    """Yield each prefix, of those where people keep environments, that has a Python."""
+    for glob in PYTHONS:
+        for path, part in matches(answers, glob):
+            if isinstance(part, Found) and path.endswith("/bin/python3"):
+                yield path.removesuffix("/bin/python3")
 
 
 def _asked(prefixes: set[str]) -> Iterator[Asked]:
-    return (Asked(p) for p in sorted(prefixes) if sound(p) and not _known().fullmatch(p))
+    """Return the questions about prefixes, but about none that another one's mask looks like.
+
+    What two people have in their homes would be taken for one thing once their names are gone.
+    """
+    alike = Counter(map(clean, prefixes))
+    for prefix in sorted(prefixes):
+        if sound(prefix) and alike[clean(prefix)] == 1 and not _known().fullmatch(prefix):
+            yield Asked(prefix)
 
 
 @cache

@@ -30,6 +30,7 @@ DPKG = File("/var/lib/dpkg/status", Part.PACKAGES, limit=32 << 20)
 """Where Debian's own interpreter has its whole version."""
 DEEP = Option("deep")
 UNASKED = Unreadable("looked at only if it is asked for (--deep)")
+ALIKE = Unreadable("not looked into: with names masked, those of several people look alike")
 DEBIAN = re.compile(r"^Version: (?:\d+:)?(3\.\d+\.\d+(?:~[a-z0-9]+)?)[-+][^\n]*\n", re.MULTILINE)
 
 KEYS = (
@@ -92,6 +93,7 @@ def read(answers: Answers) -> Iterator[Fact]:
     if disk.environments and (closed := _closed(answers)):
         yield closed
     yield from _unmet(answers, disk)
+    yield from _masked(answers, disk)
     unlisted = (f.reading for f in facts if f.instance.endswith(f"/{EVERY}"))
     nothing = next(unlisted, Absent()) if disk.environments else _nothing(answers)
     for key in KEYS:
@@ -110,6 +112,12 @@ def _unmet(answers: Answers, disk: Disk) -> Iterator[Fact]:
             reading = answer
         if prefix not in disk.environments:
             yield Fact(key="python.interpreter", instance=path, reading=reading, source="--python")
+
+
+def _masked(answers: Answers, disk: Disk) -> Iterator[Fact]:
+    """Yield the places that have a Python, and of which nothing is known."""
+    for prefix in sorted({*_places.pythons(answers)} - disk.environments.keys()):
+        yield Fact(key="python.interpreter", instance=prefix, reading=ALIKE, source="bin/python3")
 
 
 def _facts(environment: Environment, disk: Disk) -> Iterator[Fact]:

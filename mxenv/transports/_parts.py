@@ -47,8 +47,6 @@ def _excerpt(part: Part, content: bytes) -> str:
     match part:
         case Part.RECORD:
             return installed.record(content)
-        case Part.ORIGIN:
-            return installed.origin(_text(content))
         case Part.PACKAGES:
             return _text(_packages(content))
         case _:

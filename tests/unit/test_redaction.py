@@ -171,3 +171,16 @@ def test_questions_are_cleaned_like_their_answers(
     question: Question, given: Given, cleaned: Question, kept: Given
 ) -> None:
     assert clean_answers(Answers({question: given})).given == {cleaned: kept}
+
+
+def test_an_excerpt_is_taken_again_of_whatever_a_transport_hands_on() -> None:
+    text = '{"url": "https://h/x", "dir_info": {}, "note": "hunter2"}'
+    origin = File("/d/direct_url.json", Part.ORIGIN)
+    programs = Glob("/proc/*/cmdline", Part.PROGRAM)
+    given: dict[Question, Given] = {
+        origin: Found(text),
+        programs: Found((("/proc/7/cmdline", Found("/usr/bin/python3\0--key\0hunter2")),)),
+    }
+    cleaned = clean_answers(Answers(given))
+    assert "hunter2" not in f"{cleaned}"
+    assert cleaned[origin] == Found('{"dir_info": {}, "url": "https://h/x"}\n')

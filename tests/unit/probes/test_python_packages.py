@@ -8,7 +8,7 @@ import pytest
 from _environments import Readings, look
 
 from mxenv.facts import Absent, Observed, Unreadable
-from mxenv.probes import _altered
+from mxenv.probes import _altered, python
 from mxenv.question import Env, File, Found, Glob, Option, Part
 
 OPT = "/opt/conda/lib/python3.10/site-packages"
@@ -129,6 +129,69 @@ class TestOrigin:
         assert facts["python.package.origin[/usr/pyyaml]"] == [Observed("system")]
         assert facts["python.package.origin[/usr/other]"] == [UNSAID]
         assert facts["python.package.origin[/usr/c]"] == [UNSAID]
+
+
+class TestPlaces:
+    """Environments are found where people keep them, and two are never taken for one."""
+
+    @pytest.mark.parametrize(
+        "prefix",
+        [
+            "/opt/one",
+            "/opt/tools/one",
+            "/srv/app/.venv",
+            "/home/alice/.venv",
+            "/home/alice/work/venv",
+            "/home/alice/miniconda3/envs/one",
+            "/root/.virtualenvs/one",
+            "/root/.pyenv/versions/3.10.13",
+        ],
+    )
+    def test_what_has_a_python_is_an_environment(self, prefix: str) -> None:
+        site = f"{prefix}/lib/python3.10/site-packages"
+        links = {f"{prefix}/bin/python3": "/usr/bin/python3.10"}
+        facts = look(package(site, "a"), links | {f"{prefix}/bin/python3.10": "python3"})
+        assert facts[f"python.package[{prefix}/a]"] == [Observed("1.0")]
+        assert not facts.volatile(f"python.package[{prefix}/a]")
+
+    def test_what_two_people_have_is_not_taken_for_one_thing(self) -> None:
+        homes = {f"/home/{who}/.venv": who for who in ("alice", "bob")}
+        files = {f"{prefix}/bin/python3": "" for prefix in homes}
+        for prefix, who in homes.items():
+            files |= package(f"{prefix}/lib/python3.10/site-packages", who)
+        facts = look(CONDA | files)
+        assert not [label for label in facts if label.startswith("python.package[/home")]
+        assert facts["python.interpreter[/home/alice/.venv]"] == [python.ALIKE]
+
+    def test_a_process_names_the_environment_that_it_runs_in(self) -> None:
+        files = package("/data/job/lib/python3.10/site-packages", "a")
+        command = "/data/job/bin/python3\0-m\0serve\0--api-key\0hunter2\0"
+        facts = look(files | {"/proc/7/cmdline": command})
+        assert facts["python.package[/data/job/a]"] == [Observed("1.0")]
+        assert facts.volatile("python.package[/data/job/a]")
+
+    @pytest.mark.parametrize(
+        "named",
+        ["/data/one", "/data/one/", "/data/one/bin/python3.10", "\n /data/one/bin/python\n"],
+    )
+    def test_a_path_that_is_named_means_its_prefix(self, named: str) -> None:
+        files = package("/data/one/lib/python3.10/site-packages", "a")
+        facts = look(files, given={Option("python"): Found(named)})
+        assert facts["python.package[/data/one/a]"] == [Observed("1.0")]
+        assert not facts.volatile("python.package[/data/one/a]")
+
+    @pytest.mark.parametrize("named", ["one", "/a b", "/a/../b", "/*", "~/one"])
+    def test_a_path_that_can_be_no_prefix_is_said_to_be_none(self, named: str) -> None:
+        facts = look(CONDA, given={Option("python"): Found(named)})
+        [reading] = facts[f"python.interpreter[{named}]"]
+        assert isinstance(reading, Unreadable)
+
+    def test_a_lib64_of_its_own_is_looked_into_and_a_link_is_not(self) -> None:
+        other = "/opt/conda/lib64/python3.10/site-packages"
+        facts = look(CONDA | package(OPT, "a") | package(other, "b"))
+        assert facts["python.site[/opt/conda]"] == [Observed((OPT, other))]
+        linked = look(CONDA | package(OPT, "a"), {"/opt/conda/lib64": "lib"})
+        assert linked["python.site[/opt/conda]"] == [Observed((OPT,))]
 
 
 class TestWhatIsInTheWay:
