@@ -18,7 +18,7 @@ _FIELD = re.compile(r"^(Name|Version):.*\n", re.MULTILINE)
 _URL = re.compile(
     r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?:[^/@\s]*@)?"
     r"(?P<host>(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])?(?::[0-9]+)?)"
-    r"(?P<path>/[A-Za-z0-9/._~!$&'()*+,;=:%-]*)?(?:[?#].*)?"
+    r"(?P<path>/[A-Za-z0-9/._~!$&'(+*),;=:%-]*)?(?:[?#].*)?"
 )
 _REVISION = re.compile(r"[0-9A-Fa-f]{6,64}|[0-9]{1,12}")
 _METADATA = (".dist-info/METADATA", ".egg-info/PKG-INFO", ".egg-info")
