@@ -72,7 +72,7 @@ class TestProbe:
             [MIXED],
         ]
         changed = {one["key"] for one in document["groups"][1]["differences"]}
-        assert changed == {"python.package"}
+        assert "python.package" in changed
         assert sorted(path.name for path in out.iterdir()) == [
             "c500-8cards.json",
             "c500-mixed.json",
