@@ -103,15 +103,12 @@ class Distribution:
     version: Reading
     path: str
     """Of the metadata."""
+    folder: str
+    """Its ``.dist-info``; of an egg that is one file, the file."""
     record: Answer[str] = Absent()  # noqa: RUF009 - immutable
     """As `mxenv.installed.record` has it."""
     installer: Answer[str] = Absent()  # noqa: RUF009 - immutable
     origin: Answer[str] = Absent()  # noqa: RUF009 - immutable
-
-    @property
-    def folder(self) -> str:
-        """Return its ``.dist-info``; of an egg that is one file, the file."""
-        return self.path.removesuffix("/METADATA").removesuffix("/PKG-INFO")
 
     @property
     def egg(self) -> bool:
@@ -163,6 +160,7 @@ def installed(answers: Answers, asked: Site, owners: Mapping[str, Place]) -> Ite
                 name=normalised(named),
                 version=_version(answer, named, rest.partition("-")[0]),
                 path=path,
+                folder=folder,
                 record=records.of(folder),
                 installer=installers.of(folder),
                 origin=origins.of(folder),

@@ -33,6 +33,8 @@ HOPS = 40
 """How many links Linux follows for one path (``MAXSYMLINKS``)."""
 MATCHES, CONTENT = 1 << 17, 24 << 20
 """Paths, and characters of what is in them, of one pattern: more than any node means."""
+THERE: Found[str] = Found("")
+"""What is said of a path of which no more is wanted; one for all of them."""
 LISTINGS = 64
 """Directories whose names are kept at hand."""
 DIRECTORY = Status("directory", mode=0o755)
@@ -217,7 +219,7 @@ class Walker:
             if rest:
                 yield from self._walk(path, rest, glob)
             elif glob.part is None:
-                yield path, Found("")
+                yield path, THERE
             elif place is None:
                 yield path, self.part(path, glob.part, glob.limit)
             else:
