@@ -33,6 +33,7 @@ from mxenv.transports._shell_talk import Lost, Talk
 from mxenv.transports._shell_tree import ShellTree
 from mxenv.transports._tree import Unanswered, Walker
 from mxenv.transports._watched import LATE, Watch, weight
+from mxenv.transports.local import CARRIED, SHARE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -41,12 +42,6 @@ if TYPE_CHECKING:
     from mxenv.transports import Allowed, Terms
     from mxenv.transports._shell_pipe import Pipe
 
-SECONDS = 15.0
-"""How long all of the asking may take, if nobody says otherwise."""
-SHARE = 0.6
-"""Of the time that is left, for one round: what hangs in it does not cost the rounds after it."""
-CARRIED = 48 << 20
-"""Bytes of all answers together; twenty environments of 300 distributions give half of it."""
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 REFUSED = Unreadable("not on the list of commands that only read")
 NOT_BINARY = "a shell does not read the tables of a binary file; ask on the node itself"
@@ -274,7 +269,7 @@ def opened(  # noqa: PLR0913 - what differs between the ways to a node
     """
     talk = Talk(pipe, Watch(deadline, terms.stop))
     try:
-        told, number, home, libraries = (part[""].decode(errors="replace") for part in talk.hello())
+        told, number, home, libraries = talk.hello()
         host = ShellHost(
             talk=talk,
             name=name or told.strip() or "?",

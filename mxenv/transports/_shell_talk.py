@@ -25,6 +25,8 @@ STALL = 3.0
 """Seconds without a byte after which an item hangs, as on a dead network mount."""
 LAST = 0.2
 """Seconds for the reason why a connection has ended."""
+HEARD = ("name", "number", "MACA_PATH", "LD_LIBRARY_PATH")
+"""What a shell says of itself at first."""
 SILENT = "the connection has ended without a word"
 END = "."
 LONGEST = 1 << 17
@@ -110,7 +112,7 @@ class Talk:
     def __post_init__(self) -> None:
         self.board = Board(secrets.token_hex(8), self.session, self._send)
 
-    def hello(self) -> Sequence[Sections]:
+    def hello(self) -> Sequence[str]:
         """Give the shell its functions; return its node's name, its number, two variables.
 
         Raise `Lost` if nothing that understands a shell's language answers.
@@ -134,7 +136,11 @@ class Talk:
             self.lost = self.lost or f"no answer within {seconds:.0f} s"
             raise Lost(self.lost)
         self._block = None
-        return [Sections(parts) for parts in block.items]
+        said = [parts.get("", b"").decode(errors="replace") for parts in block.items]
+        if len(said) != len(HEARD) or not said[HEARD.index("number")].isdigit():
+            self.lost = "what answers is no POSIX shell"
+            raise Lost(self.lost)
+        return said
 
     def ask(self, items: Sequence[Item], setup: str) -> list[Sections | None]:
         """Return what came for each of ``items``; `None` for one that hung.

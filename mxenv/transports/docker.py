@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING
 from mxenv.errors import HostUnreachable, UsageError
 from mxenv.facts import Absent, Unreadable, View
 from mxenv.question import Command, Env, Found, Space
+from mxenv.redaction import clean
 from mxenv.transports import Transport
 from mxenv.transports._silent import of_an_image
 from mxenv.transports._tree import answer
 from mxenv.transports._watched import Watch
+from mxenv.transports.local import SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -26,8 +28,9 @@ if TYPE_CHECKING:
     from mxenv.transports import Terms
     from mxenv.transports._container_tree import ContainerTree
 
-SECONDS = 15.0
 SHELL = ("/bin/sh",)
+LONGEST = 300
+"""Signs of what an engine says that are shown."""
 NO_SHELL = re.compile(r"no such file or directory|not found|permission denied", re.IGNORECASE)
 """What runtimes say of a program that is not in a container, among many other words."""
 ENGINE = "is a container engine running, and may you use it? DOCKER_HOST names another one"
@@ -102,10 +105,9 @@ def _engine(rest: str, seconds: float) -> APIClient:
 
 def _plain(error: Exception) -> str:
     """Return the part of an engine's error that says something."""
-    explanation = getattr(error, "explanation", None)
-    if explanation:
-        return str(explanation)
-    return re.split(r"Error while fetching server API version: ", str(error))[-1]
+    explanation = str(getattr(error, "explanation", None) or "")
+    said = explanation or str(error).rpartition("Error while fetching server API version: ")[2]
+    return clean(said)[:LONGEST]
 
 
 def _inspected(api: APIClient, rest: str) -> _Container:

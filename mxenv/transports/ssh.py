@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn
 
 from mxenv.errors import HostUnreachable, UsageError
+from mxenv.redaction import clean
 from mxenv.transports import Transport
+from mxenv.transports.local import SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -38,6 +40,8 @@ SIGNS = (
     ("timed out", "is it switched on, and does a firewall let ssh through? or raise --timeout"),
     ("no route to host", "is it switched on, and in this network?"),
 )
+LONGEST = 300
+"""Signs of what somebody says that are shown."""
 OTHERWISE = "try it with ssh: mxenv uses its configuration, keys and agent, and never asks"
 
 
@@ -95,7 +99,7 @@ def _open(rest: str, terms: Terms) -> Iterator[Host]:
 
     began = time.monotonic()
     address = parse(rest)
-    seconds = _shell.SECONDS if terms.seconds is None else terms.seconds
+    seconds = SECONDS if terms.seconds is None else terms.seconds
     try:
         pipe = ProcessPipe(command(address, seconds, os.environ))
     except OSError as error:
@@ -108,7 +112,7 @@ def _open(rest: str, terms: Terms) -> Iterator[Host]:
         with _shell.opened(pipe, terms, deadline=began + seconds, name="") as host:
             yield host
     except Lost as error:
-        _unreachable(rest, str(error))
+        _unreachable(rest, clean(str(error))[:LONGEST])
 
 
 def _unreachable(rest: str, said: str) -> NoReturn:
