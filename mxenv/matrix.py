@@ -10,10 +10,15 @@ from mxenv.verdict import Evidence, Outcome
 
 if TYPE_CHECKING:
     from mxenv.constraint import Agreement, Constraint
+    from mxenv.overlay import Override
 
 SCHEMA = "mxenv.matrix/1"
 GRADES = ("site", "vendor", "partner", "os-vendor", "observed", "third-party")
 """Whose word evidence can be; the first one counts where several say the same."""
+FORMATS = ("fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "fp4", "int8", "int4")
+"""How numbers can be held, widest first; scaled ones (mxfp8, nvfp4) count as what they hold."""
+SUPPORTS = ("no", "unknown", "software", "native")
+"""How a card computes in a format, worst first; ``software``: it is held so, and converted."""
 SDK_FIELDS = 3
 """How many fields make an SDK family: the fourth counts separately for each product.
 
@@ -72,6 +77,8 @@ class Broken:
     file: str
     text: str
     when: tuple[Constraint, ...]
+    severity: Outcome = Outcome.INCOMPATIBLE
+    """`UNKNOWN` where only a part fails, and whether a job needs that part cannot be seen."""
     remedy: str = ""
     evidence: tuple[Evidence, ...]
 
@@ -122,7 +129,54 @@ class Series:
         return f"{self.file}:series:{self.id}"
 
 
-Row = Release | Rule | Broken | Tested | Series
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Requirement:
+    """What a place needs beyond versions that go together: limits, parameters, variables.
+
+    It is held against what can be seen, and advice where nothing can; what has to be known stands
+    as a rule instead.
+    """
+
+    id: str
+    file: str
+    text: str
+    applies: str = ""
+    """For whom it is, where no fact tells that (``HAMi``); such a row is shown, and never held."""
+    when: tuple[Constraint, ...] = ()
+    requires: tuple[Constraint, ...] = ()
+    """Empty if no fact tells whether it is met."""
+    severity: Outcome = Outcome.UNKNOWN
+    """What it means that it is not met; `COMPATIBLE` where it is advice even then."""
+    remedy: str = ""
+    evidence: tuple[Evidence, ...]
+
+    @property
+    def row(self) -> str:
+        """Return how findings name the row."""
+        return f"{self.file}:requirement:{self.id}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Format:
+    """How some models of card compute in one number format."""
+
+    id: str
+    file: str
+    cards: tuple[str, ...]
+    format: str
+    """One of `FORMATS`."""
+    support: str
+    """One of `SUPPORTS`."""
+    note: str = ""
+    evidence: tuple[Evidence, ...]
+
+    @property
+    def row(self) -> str:
+        """Return how findings name the row."""
+        return f"{self.file}:format:{self.id}"
+
+
+Row = Release | Rule | Broken | Tested | Series | Requirement | Format
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,11 +192,16 @@ class Matrix:
     broken: tuple[Broken, ...] = ()
     tested: tuple[Tested, ...] = ()
     series: tuple[Series, ...] = ()
+    requirements: tuple[Requirement, ...] = ()
+    formats: tuple[Format, ...] = ()
+    overrides: tuple[Override, ...] = ()
+    """Which rows stand in the place of rows of other files."""
 
     @property
     def rows(self) -> tuple[Row, ...]:
         """Return every row, of whatever kind."""
-        return (*self.releases, *self.tested, *self.rules, *self.broken, *self.series)
+        known = (*self.releases, *self.tested, *self.rules, *self.broken, *self.series)
+        return (*known, *self.requirements, *self.formats)
 
     def alike(self, card: str, other: str) -> bool:
         """Tell whether two models are one, or stand in one series."""

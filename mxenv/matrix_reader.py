@@ -8,21 +8,23 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from mxenv import version
-from mxenv.constraint import Agreement, Constraint
+from mxenv import advice_reader, overlay, version
+from mxenv.constraint import Agreement
 from mxenv.distribution import normalised
 from mxenv.errors import MatrixError, UsageError
-from mxenv.matrix import GRADES, SCHEMA, Broken, Matrix, Release, Rule, Series, Tested
+from mxenv.matrix import SCHEMA, Broken, Matrix, Release, Rule, Series, Tested
+from mxenv.row_parts import constraints, evidence, one_of, piece
 from mxenv.selector import Selector
 from mxenv.table import Table
-from mxenv.verdict import Evidence, Outcome
+from mxenv.verdict import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from mxenv.facts import FactKey
+    from mxenv.verdict import Evidence
 
-KINDS = ("release", "rule", "broken", "tested", "series")
+KINDS = ("release", "rule", "broken", "tested", "series", "requirement", "format")
 SEVERITIES = {"incompatible": Outcome.INCOMPATIBLE, "unknown": Outcome.UNKNOWN}
 _COVERING = {"vendor", "site"}
 """Whose word on driver and SDK counts: the maker's, and that of whoever runs the nodes."""
@@ -36,7 +38,9 @@ def parse(
     roots = [Table(values=values, context=name, error=MatrixError) for name, values in documents]
     for root in roots:
         _head(root)
-    rows = {kind: [_placed(t, kind) for r in roots for t in r.tables(kind)] for kind in KINDS}
+    placed = {kind: [_placed(t, kind) for r in roots for t in r.tables(kind)] for kind in KINDS}
+    added = (table for root in roots for table in root.tables("evidence"))
+    rows, overrides = overlay.lay(placed, added, piece)
     _unique(rows)
     return Matrix(
         digest=_digest(documents),
@@ -46,11 +50,14 @@ def parse(
         broken=tuple(_broken(table, keys) for table in rows["broken"]),
         tested=tuple(map(_tested, rows["tested"])),
         series=tuple(map(_series, rows["series"])),
+        requirements=tuple(advice_reader.requirement(table, keys) for table in rows["requirement"]),
+        formats=tuple(map(advice_reader.number_format, rows["format"])),
+        overrides=overrides,
     )
 
 
 def _head(root: Table) -> None:
-    root.only("schema", "vendor", "revision", *KINDS)
+    root.only("schema", "vendor", "revision", "evidence", *KINDS)
     if root.text("schema") != SCHEMA:
         root.fail("schema", f"not {SCHEMA!r}", hint="it was written for another mxenv")
     root.text("vendor")
@@ -97,7 +104,7 @@ def _release(table: Table) -> Release:
         python=table.text("python", ""),
         components=components,
         note=table.text("note", ""),
-        evidence=_evidence(table),
+        evidence=evidence(table),
     )
 
 
@@ -105,37 +112,37 @@ def _rule(table: Table, keys: Mapping[str, FactKey]) -> Rule:
     table.only(
         "id", "text", "when", "requires", "agree", "severity", "covers", "remedy", "evidence"
     )
-    requires = _constraints(table, "requires", keys)
+    requires = constraints(table, "requires", keys)
     agree = tuple(_agreement(inner, keys) for inner in table.tables("agree"))
     if not requires and not agree:
         table.fail("requires", "missing, and 'agree' as well: the rule asks for nothing")
-    evidence = _evidence(table)
+    said = evidence(table)
     return Rule(
         id=table.text("id"),
         file=table.context,
         text=table.text("text"),
-        when=_constraints(table, "when", keys),
+        when=constraints(table, "when", keys),
         requires=requires,
         agree=agree,
-        severity=SEVERITIES[_one_of(table, "severity", tuple(SEVERITIES), "incompatible")],
-        covers_driver=_covers(table, evidence),
+        severity=SEVERITIES[one_of(table, "severity", tuple(SEVERITIES), "incompatible")],
+        covers_driver=_covers(table, said),
         remedy=table.text("remedy", ""),
-        evidence=evidence,
+        evidence=said,
     )
 
 
-def _covers(table: Table, evidence: tuple[Evidence, ...]) -> bool:
+def _covers(table: Table, said: tuple[Evidence, ...]) -> bool:
     if "covers" not in table.values:
         return False
-    _one_of(table, "covers", ("driver",), "driver")
-    if not any(piece.grade in _COVERING for piece in evidence):
+    one_of(table, "covers", ("driver",), "driver")
+    if not any(one.grade in _COVERING for one in said):
         table.fail("covers", "only the vendor or the site can say that", hint="see its evidence")
     return True
 
 
 def _broken(table: Table, keys: Mapping[str, FactKey]) -> Broken:
-    table.only("id", "text", "when", "remedy", "evidence")
-    when = _constraints(table, "when", keys)
+    table.only("id", "text", "when", "severity", "remedy", "evidence")
+    when = constraints(table, "when", keys)
     if not when:
         table.fail("when", "missing: without it every node is broken")
     return Broken(
@@ -143,8 +150,9 @@ def _broken(table: Table, keys: Mapping[str, FactKey]) -> Broken:
         file=table.context,
         text=table.text("text"),
         when=when,
+        severity=SEVERITIES[one_of(table, "severity", tuple(SEVERITIES), "incompatible")],
         remedy=table.text("remedy", ""),
-        evidence=_evidence(table),
+        evidence=evidence(table),
     )
 
 
@@ -168,7 +176,7 @@ def _tested(table: Table) -> Tested:
         os=table.text("os", ""),
         kernel=table.text("kernel", ""),
         note=table.text("note", ""),
-        evidence=_evidence(table),
+        evidence=evidence(table),
     )
 
 
@@ -177,7 +185,7 @@ def _series(table: Table) -> Series:
     cards = table.texts("cards")
     if not cards:
         table.fail("cards", "empty")
-    return Series(id=table.text("id"), file=table.context, cards=cards, evidence=_evidence(table))
+    return Series(id=table.text("id"), file=table.context, cards=cards, evidence=evidence(table))
 
 
 def _sdk(table: Table, default: str | None = None) -> str:
@@ -194,16 +202,6 @@ def _components(table: Table, name: str) -> tuple[tuple[str, str], ...]:
             table.fail(f"{name}.{distribution}", f"{text!r} is no version")
         found.append((normalised(distribution), text))
     return tuple(sorted(found))
-
-
-def _constraints(table: Table, name: str, keys: Mapping[str, FactKey]) -> tuple[Constraint, ...]:
-    found = []
-    for index, text in enumerate(table.texts(name)):
-        try:
-            found.append(Constraint.parse(text, keys=keys))
-        except UsageError as error:
-            table.fail(f"{name}[{index}]", error.message, hint=error.hint)
-    return tuple(found)
 
 
 def _agreement(table: Table, keys: Mapping[str, FactKey]) -> Agreement:
@@ -224,27 +222,3 @@ def _selector(table: Table, name: str, keys: Mapping[str, FactKey]) -> Selector:
         return Selector.parse(table.text(name), keys=keys)
     except UsageError as error:
         table.fail(name, error.message, hint=error.hint)
-
-
-def _evidence(table: Table) -> tuple[Evidence, ...]:
-    found = tuple(_piece(inner) for inner in table.tables("evidence"))
-    if not found:
-        table.fail("evidence", "missing: a row without evidence is a guess")
-    return found
-
-
-def _piece(table: Table) -> Evidence:
-    table.only("link", "who", "when", "grade")
-    return Evidence(
-        link=table.text("link"),
-        who=table.text("who"),
-        when=table.text("when", ""),
-        grade=_one_of(table, "grade", GRADES),
-    )
-
-
-def _one_of(table: Table, name: str, known: tuple[str, ...], default: str | None = None) -> str:
-    value = table.text(name, default)
-    if value not in known:
-        table.fail(name, f"{value!r} is none of {', '.join(known)}")
-    return value
