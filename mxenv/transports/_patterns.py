@@ -5,6 +5,10 @@ from __future__ import annotations
 import re
 from fnmatch import translate
 from functools import cache, lru_cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 def wild(segment: str) -> bool:
@@ -24,3 +28,13 @@ def split(pattern: str) -> tuple[str, tuple[str, ...]]:
 def pattern_of(segment: str) -> re.Pattern[str]:
     """Return what a name has to match that a segment with wildcards means."""
     return re.compile(translate(segment))
+
+
+def matching(names: Iterable[str], segment: str) -> list[str]:
+    """Return the names that a segment with wildcards means, as in sh(1)."""
+    hidden = segment[0] == "."
+    if segment[0] == "*" and not wild(segment[1:]):
+        end = segment[1:]
+        return [name for name in names if name.endswith(end) and name[0] != "."]
+    matches = pattern_of(segment).match
+    return [name for name in names if matches(name) and (hidden or name[0] != ".")]

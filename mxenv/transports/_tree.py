@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import TYPE_CHECKING, BinaryIO, Protocol, assert_never
 
 from mxenv.facts import Absent, Unreadable
@@ -22,7 +23,7 @@ from mxenv.question import (
     Symbols,
 )
 from mxenv.transports._parts import taken
-from mxenv.transports._patterns import pattern_of, split, wild
+from mxenv.transports._patterns import matching, split, wild
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -136,7 +137,7 @@ class Walker:
 
         ``..`` at the top stays there, and an absolute link begins at the top of the tree.
         """
-        parent, _, name = path.rpartition("/") if path[-1:] != "/" else _parted(path)
+        parent, _, name = (path if path[-1:] != "/" else path.rstrip("/")).rpartition("/")
         if not name:
             return Place("/", DIRECTORY)
         above = self._directories.get(parent) or self._directory(parent, hops)
@@ -200,7 +201,7 @@ class Walker:
             matches = _bounded(self._walk(top, segments, glob))
         except _Closed as closed:
             return _reason(closed.problem)
-        return Found(tuple(sorted(matches, key=_path))) if matches else Absent()
+        return Found(tuple(sorted(matches, key=itemgetter(0)))) if matches else Absent()
 
     def _walk(
         self, at: str, segments: tuple[str, ...], glob: Glob
@@ -214,19 +215,38 @@ class Walker:
                 raise _Closed(error) from None
             yield at, _reason(error)
             return
+        single = rest[0] if len(rest) == 1 and not wild(rest[0]) else ""
         for name, place in names:
             path = f"{at}/{name}"
-            if rest:
+            if single:
+                # Metadata lies so: one file by its name in each of thousands of directories.
+                if match := self._inside(path, single, glob):
+                    yield match
+            elif rest:
                 yield from self._walk(path, rest, glob)
             elif glob.part is None:
                 yield path, THERE
-            elif place is None:
-                yield path, self.part(path, glob.part, glob.limit)
             else:
-                yield path, self._part_of(place, glob.part, glob.limit)
+                yield path, self._wanted(path, place, glob.part, glob.limit)
 
-    def _part_of(self, place: Place, part: Part, limit: int) -> Answer[str]:
-        """Return a part of what lies at ``place``, which is no link."""
+    def _inside(self, at: str, name: str, glob: Glob) -> tuple[str, Answer[str]] | None:
+        """Return the one file of that name in a directory, or why it cannot be looked into."""
+        path = f"{at}/{name}"
+        try:
+            place = self.find(path, follow=False)
+        except (Unanswered, OSError, ValueError) as error:
+            return at, _reason(error)
+        if place.status is None:
+            return None
+        if glob.part is None:
+            return path, THERE
+        known = None if place.status.kind == "link" else place
+        return path, self._wanted(path, known, glob.part, glob.limit)
+
+    def _wanted(self, path: str, place: Place | None, part: Part, limit: int) -> Answer[str]:
+        """Return a part of what lies at ``place``, which is no link, or at ``path``."""
+        if place is None:
+            return self.part(path, part, limit)
         try:
             return Found(place.path) if part is Part.LINK else self._taken(place, part, limit)
         except (Unanswered, OSError, ValueError) as error:
@@ -247,12 +267,7 @@ class Walker:
                 return ()
             return ((segment, None if there.status.kind == "link" else there),)
         names = self._listing(place.path)
-        hidden = segment[0] == "."
-        if segment[0] == "*" and not wild(segment[1:]):
-            end = segment[1:]
-            return [(name, None) for name in names if name.endswith(end) and name[0] != "."]
-        matches = pattern_of(segment).match
-        return [(name, None) for name in names if matches(name) and (hidden or name[0] != ".")]
+        return [(name, None) for name in matching(names, segment)]
 
     def _listing(self, path: str) -> tuple[str, ...]:
         """Return the names in a directory, which several patterns ask for in a row."""
@@ -270,14 +285,6 @@ class _Closed(Exception):
     def __init__(self, problem: Exception) -> None:
         super().__init__()
         self.problem = problem
-
-
-def _path(match: tuple[str, Answer[str]]) -> str:
-    return match[0]
-
-
-def _parted(path: str) -> tuple[str, str, str]:
-    return path.rstrip("/").rpartition("/")
 
 
 def _bounded(matches: Iterable[tuple[str, Answer[str]]]) -> list[tuple[str, Answer[str]]]:
