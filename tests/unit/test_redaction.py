@@ -184,3 +184,8 @@ def test_an_excerpt_is_taken_again_of_whatever_a_transport_hands_on() -> None:
     cleaned = clean_answers(Answers(given))
     assert "hunter2" not in f"{cleaned}"
     assert cleaned[origin] == Found('{"dir_info": {}, "url": "https://h/x"}\n')
+
+
+def test_matches_with_nothing_to_mask_are_handed_on_as_they_are() -> None:
+    matches: Given = Found((("/a", Found("x")), ("/b", Absent()), ("/c", Unreadable("no"))))
+    assert clean_answers(Answers({Glob("/*"): matches}))[Glob("/*")] == matches
