@@ -169,6 +169,24 @@ CODES: Mapping[str, Code] = {
         "when it starts, so that this alone proves nothing.",
         remedy="Install what brings the library, or name its directory in LD_LIBRARY_PATH.",
     ),
+    "MX125": Code(
+        title="a requirement is met",
+        meaning="A requirement of the matrix (a limit, a boot parameter, a variable, a kernel) "
+        "applies to this place, and is met.",
+        remedy="Nothing to do.",
+    ),
+    "MX126": Code(
+        title="a requirement is not met",
+        meaning="A requirement of the matrix applies to this place, and is not met. Unless its row "
+        "says more, that is a warning: nobody saw that this very state fails.",
+        remedy="See the remedy and the evidence of the row; waive it where it does not matter.",
+    ),
+    "MX127": Code(
+        title="advice",
+        meaning="A requirement of the matrix may apply to this place, and no fact tells whether it "
+        "is met. Nothing is held against the node for it.",
+        remedy="See the remedy and the evidence of the row.",
+    ),
     # MX3xx: an image, or a node, against its lock.
     "MX301": Code(
         title="the image is the lock's",

@@ -92,6 +92,12 @@ class Constraint:
             missing = f"no version there has a {self.selector.accessor} part"
             yield self._check(str(self.selector), Outcome.UNKNOWN, missing)
 
+    def best(self, snapshot: Snapshot) -> Outcome:
+        """Return the best outcome of any instance, without saying what was found."""
+        outcomes = (self._judge(seen.reading) for seen in self.selector.seen(snapshot))
+        told = [outcome for outcome in outcomes if outcome is not None]
+        return max(told, default=Outcome.UNKNOWN)
+
     def _judge(self, reading: Reading) -> Outcome | None:
         match reading:
             case Absent():
@@ -177,9 +183,14 @@ def alike(left: str, right: str, count: int) -> Outcome:
 
 
 def equal(value: Value, wanted: str) -> Outcome:
-    """Tell whether a value is ``wanted``: a version, a number, a name, or a family ``3.5.3.*``."""
+    """Tell whether a value is ``wanted``: a version, a number, a name, or one of a family.
+
+    ``3.5.3.*`` are all with these first fields, ``5.15.0-58-*`` all builds of that kernel.
+    """
     if wanted.endswith(".*"):
         return alike(str(value), wanted[:-2], wanted.count("."))
+    if wanted.endswith("-*"):
+        return _outcome(re.match(rf"{re.escape(wanted[:-2])}(?![^-.+_])", str(value)) is not None)
     if isinstance(value, int | float) and (number := _number(wanted)) is not None:
         return _outcome(value == number)
     return _outcome(version.parse(str(value)) == version.parse(wanted))
@@ -233,7 +244,7 @@ def _clause(operator: str, value: str, whole: str) -> Clause:
         if values:
             return Clause(operator="in", values=values)
     elif operator in _COMPARING and value and not value.startswith("("):
-        ordered, family = operator in _ORDERS, value.endswith(".*")
+        ordered, family = operator in _ORDERS, value.endswith((".*", "-*"))
         if version.fields(value) if family != ordered else not ordered:
             return Clause(operator=operator, values=(value,))
     raise UsageError(f"{whole!r}: {operator!r} and {value!r} do not go together", hint=SHAPE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from mxenv import coverage, linkage, mixture, ruling, version
+from mxenv import advising, coverage, linkage, mixture, ruling, version
 from mxenv.environment import candidates, select_env
 from mxenv.facts import observed
 from mxenv.stack import Stack, exactly_tested, stack
@@ -53,6 +53,7 @@ def _findings(snapshot: Snapshot, matrix: Matrix, env: str | None) -> Iterator[F
     yield from map(ruling.finding, ruled)
     yield from ruling.known_broken(found, matrix)
     yield from coverage.cover(found, matrix, kept)
+    yield from advising.findings(found, matrix)
     yield from linkage.findings(snapshot, selected)
     yield from _disagreements(found.snapshot)
 
@@ -88,7 +89,7 @@ def _disagreements(snapshot: Snapshot) -> Iterator[Finding]:
     for fact, value in observed(snapshot.facts):
         values.setdefault(fact.label, []).append((fact, value))
     for label, read in values.items():
-        if len({version.parse(str(value)) for _, value in read}) > 1:
+        if len(read) > 1 and len({version.parse(str(value)) for _, value in read}) > 1:
             yield Finding(
                 code="MX116",
                 outcome=Outcome.UNKNOWN,

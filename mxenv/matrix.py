@@ -158,13 +158,13 @@ class Requirement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Format:
-    """How some models of card compute in one number format."""
+    """How some models of card compute in some number formats."""
 
     id: str
     file: str
     cards: tuple[str, ...]
-    format: str
-    """One of `FORMATS`."""
+    formats: tuple[str, ...]
+    """Of `FORMATS`."""
     support: str
     """One of `SUPPORTS`."""
     note: str = ""
@@ -200,8 +200,8 @@ class Matrix:
     @property
     def rows(self) -> tuple[Row, ...]:
         """Return every row, of whatever kind."""
-        known = (*self.releases, *self.tested, *self.rules, *self.broken, *self.series)
-        return (*known, *self.requirements, *self.formats)
+        held: tuple[Row, ...] = (*self.rules, *self.broken, *self.requirements)
+        return (*self.releases, *self.tested, *held, *self.series, *self.formats)
 
     def alike(self, card: str, other: str) -> bool:
         """Tell whether two models are one, or stand in one series."""

@@ -18,7 +18,24 @@ if TYPE_CHECKING:
     from mxenv.selector import Selector
     from mxenv.stack import Stack
 
-_OF_THE_PLACE = ("container.", "env", "kernel.", "metax.device.", "metax.module.", "metax.node")
+_OF_THE_PLACE = (
+    "boot.",
+    "cgroup.",
+    "container.",
+    "cpu.",
+    "disk.",
+    "env",
+    "iommu.",
+    "kernel.",
+    "limit.",
+    "memory.",
+    "metax.device.",
+    "metax.module.",
+    "metax.node",
+    "pci.",
+    "rdma.",
+    "runtime",
+)
 """Keys of the place where an image will run; what is asked of them is asked of the host."""
 
 
@@ -41,9 +58,9 @@ def rule(found: Stack, matrix: Matrix, tested: Sequence[Tested]) -> Iterator[Rul
     that may apply and may be broken is undecided.
     """
     for row in matrix.rules:
-        if found.image and any(map(_of_the_place, _selectors(row))):
+        if found.image and any(map(of_the_place, _selectors(row))):
             continue
-        applies, guards = _guard(row.when, found)
+        applies, guards = guard(row.when, found)
         if applies is Outcome.INCOMPATIBLE:
             continue
         asked: tuple[Constraint | Agreement, ...] = (*row.requires, *row.agree)
@@ -56,7 +73,7 @@ def rule(found: Stack, matrix: Matrix, tested: Sequence[Tested]) -> Iterator[Rul
             exact = _exact(shown, guards, tested) if worst is Outcome.INCOMPATIBLE else None
             yield Ruled(rule=row, checks=shown, outcome=worst, tested=exact)
         else:
-            unread = tuple(guard for guard in guards if guard.outcome is Outcome.UNKNOWN)
+            unread = tuple(check for check in guards if check.outcome is Outcome.UNKNOWN)
             yield Ruled(rule=row, checks=unread, outcome=Outcome.UNKNOWN)
 
 
@@ -71,21 +88,24 @@ def _exact(
     return None
 
 
-def _guard(when: Sequence[Constraint], found: Stack) -> tuple[Outcome, tuple[Check, ...]]:
+def guard(when: Sequence[Constraint], found: Stack) -> tuple[Outcome, tuple[Check, ...]]:
     """Return whether all guards are met, each by some instance, and what was looked at."""
     outcome = Outcome.COMPATIBLE
+    # Most rows speak of what is not here, and one guard tells: nothing else is worked out then.
+    for constraint in when:
+        outcome = min(outcome, constraint.best(found.snapshot))
+        if outcome is Outcome.INCOMPATIBLE:
+            return outcome, ()
     looked: list[Check] = []
     for constraint in when:
         checks = tuple(constraint.check(found.snapshot))
         met = max(check.outcome for check in checks)
         looked += (check for check in checks if check.outcome is met)
-        outcome = min(outcome, met)
-        if outcome is Outcome.INCOMPATIBLE:
-            break
     return outcome, tuple(looked)
 
 
-def _of_the_place(selector: Selector) -> bool:
+def of_the_place(selector: Selector) -> bool:
+    """Tell whether what is selected is of the place where an image runs, not of the image."""
     return selector.key.view is View.HOST or selector.key.name.startswith(_OF_THE_PLACE)
 
 
@@ -123,21 +143,21 @@ def finding(ruled: Ruled) -> Finding:
 def known_broken(found: Stack, matrix: Matrix) -> Iterator[Finding]:
     """Yield the known breakages that the node is in, or may be in."""
     for row in matrix.broken:
-        if found.image and any(_of_the_place(constraint.selector) for constraint in row.when):
+        if found.image and any(of_the_place(constraint.selector) for constraint in row.when):
             continue
-        outcome, guards = _guard(row.when, found)
+        outcome, guards = guard(row.when, found)
         if outcome is not Outcome.INCOMPATIBLE:
             yield _breakage(row, outcome, guards)
 
 
 def _breakage(row: Broken, met: Outcome, guards: Sequence[Check]) -> Finding:
     certain = met is Outcome.COMPATIBLE
-    shown = [guard for guard in guards if certain or guard.outcome is Outcome.UNKNOWN]
+    shown = [check for check in guards if certain or check.outcome is Outcome.UNKNOWN]
     return Finding(
         code="MX114" if certain else "MX115",
-        outcome=Outcome.INCOMPATIBLE if certain else Outcome.UNKNOWN,
-        subject=listed(list(dict.fromkeys(guard.subject for guard in shown))),
-        found=listed([guard.found for guard in shown], "; "),
+        outcome=row.severity if certain else Outcome.UNKNOWN,
+        subject=listed(list(dict.fromkeys(check.subject for check in shown))),
+        found=listed([check.found for check in shown], "; "),
         expected=f"not this: {row.text}",
         because=row.evidence,
         remedy=row.remedy,

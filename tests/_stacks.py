@@ -43,6 +43,21 @@ KEYS = {
         FactKey(name="metax.device.bios", meaning="BIOS", instance="bdf", view=View.HOST),
         FactKey(name="metax.device.state", meaning="state", instance="bdf"),
         FactKey(name="metax.device.count", meaning="number of cards", node_only=True),
+        FactKey(name="metax.device.driver", meaning="its driver", instance="bdf", view=View.HOST),
+        FactKey(name="metax.brand", meaning="brand"),
+        FactKey(name="metax.driver_package", meaning="package of the driver"),
+        FactKey(name="metax.bridge", meaning="CUDA that cu-bridge stands for"),
+        FactKey(name="metax.tool", meaning="tool", instance="name"),
+        FactKey(name="metax.module.gvm", meaning="module", view=View.HOST),
+        FactKey(name="machine.arch", meaning="architecture"),
+        FactKey(name="os.id", meaning="distribution"),
+        FactKey(name="boot.parameter", meaning="parameter", instance="name", view=View.HOST),
+        FactKey(name="iommu.groups", meaning="IOMMU", view=View.HOST),
+        FactKey(name="limit.memlock", meaning="locked memory", node_only=True),
+        FactKey(name="memory.shm_mib", meaning="shared memory", node_only=True),
+        FactKey(name="rdma.port.state", meaning="port", instance="@device/port", view=View.HOST),
+        FactKey(name="runtime", meaning="container engine", instance="name"),
+        FactKey(name="kernel.flavour", meaning="whose kernel", view=View.HOST),
     )
 }
 

@@ -83,6 +83,22 @@ def test_a_value_is_held_against_a_constraint(
 @pytest.mark.parametrize(
     ("text", "value", "expected"),
     [
+        ("kernel.release == 5.15.0-58-*", "5.15.0-58-generic", GOOD),
+        ("kernel.release == 5.15.0-58-*", "5.15.0-58", GOOD),
+        ("kernel.release == 5.15.0-5-*", "5.15.0-58-generic", BAD),
+        ("kernel.release != 5.15.0-58-*", "5.15.0-58-generic", BAD),
+        ("kernel.release in (5.4.0-42-*, 5.14.0)", "5.4.0-42-generic", GOOD),
+    ],
+)
+def test_a_kernel_is_of_a_build_whatever_its_flavour(
+    text: str, value: str, expected: Outcome
+) -> None:
+    assert held(text, value, "kernel.release") is expected
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "expected"),
+    [
         ("metax.device.count >= 2", 16, GOOD),
         ("metax.device.count >= 2", 1, BAD),
         ("metax.device.count == 8", 8, GOOD),
