@@ -11,6 +11,7 @@
     │   ├── MatrixError
     │   ├── LockError
     │   ├── ImageError             an image description (``image.toml``)
+    │   ├── ConfigurationError     the user's own file of defaults
     │   ├── WheelError             a wheel that escapes its prefix, or whose hash is wrong
     │   └── LayoutError            an OCI layout or an image in one
     ├── EngineError            6  a container engine, a registry or an index failed
@@ -75,6 +76,10 @@ class LockError(InvalidFile):
 
 class ImageError(InvalidFile):
     """An image description is invalid."""
+
+
+class ConfigurationError(InvalidFile):
+    """The user's configuration is invalid."""
 
 
 class WheelError(InvalidFile):

@@ -24,7 +24,9 @@ INDEX_VARIABLES = (
 SECONDS = 10.0
 
 
-def examine(environ: Mapping[str, str], matrices: Sequence[Path] = ()) -> Verdict:
+def examine(
+    environ: Mapping[str, str], matrices: Sequence[Path] = (), keys: Sequence[Path] = ()
+) -> Verdict:
     """Look at everything that mxenv stands on; nothing is asked over a network."""
     findings = (
         _python(),
@@ -32,7 +34,7 @@ def examine(environ: Mapping[str, str], matrices: Sequence[Path] = ()) -> Verdic
         _uv(),
         _index(environ),
         _engine(environ),
-        _matrix(matrices),
+        _matrix(matrices, keys),
     )
     return Verdict(subject="mxenv", findings=findings)
 
@@ -87,9 +89,9 @@ def _engine(environ: Mapping[str, str]) -> Finding:
     return _fine("MX505", "container engine", found)
 
 
-def _matrix(extra: Sequence[Path]) -> Finding:
+def _matrix(extra: Sequence[Path], keys: Sequence[Path]) -> Finding:
     try:
-        matrix = checking.load_matrix(extra)
+        matrix = checking.load_matrix(extra, keys=keys)
     except MxenvError as error:
         return _missing("MX506", "matrix", str(error), error.hint or "Install mxenv again.")
     files = ", ".join(f"{name} {revision}" for name, revision in matrix.files)

@@ -64,6 +64,22 @@ def addresses(given: Sequence[str]) -> tuple[str, ...]:
     return once(found)
 
 
+def inside(targets: Sequence[str]) -> tuple[str, ...]:
+    """Return ``targets`` with the snapshots of a folder in its place; a recording is no folder."""
+    found: list[str] = []
+    for target in targets:
+        path = Path(target)
+        if path.is_dir() and not (path / "recording.toml").is_file():
+            files = sorted(str(file) for file in path.glob("*.json"))
+            if not files:
+                hint = "`mxenv probe --on @FILE --out DIR` writes one for each node"
+                raise UsageError("a folder without snapshots", context=target, hint=hint)
+            found += files
+        else:
+            found.append(target)
+    return once(found)
+
+
 def _listed(path: Path) -> tuple[str, ...]:
     try:
         text = _files.read(path, limit=LONGEST_LIST).decode()

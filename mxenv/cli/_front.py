@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from mxenv import __version__, _plugins
-from mxenv.cli import _status
+from mxenv.cli import _configuration, _status
 from mxenv.cli._output import CONTEXT, quiet_stdout, tell, verbosity
 from mxenv.errors import MxenvError
 
@@ -54,7 +54,13 @@ class Front(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Return the command that ``args`` begin with; name the nearest if there is none."""
         name = args[0]
-        if self.get_command(ctx, name) is None and not name.startswith("-"):
+        command = self.get_command(ctx, name)
+        own = _configuration.own()
+        if own.options and command is not None:
+            shared = [param.name or "" for param in self.params]
+            _configuration.commands(self.list_commands(ctx), shared, own)
+            _configuration.validate(command, ctx, own)
+        if command is None and not name.startswith("-"):
             import difflib  # noqa: PLC0415 - imported late: only for what is misspelt
 
             near = difflib.get_close_matches(name, self.list_commands(ctx), n=1)
@@ -72,6 +78,9 @@ class Front(click.Group):
     ) -> NoReturn:
         """Run, and exit with the status that the outcome has; no traceback reaches a user."""
         try:
+            own = _configuration.own()
+            if own.options:
+                extra.setdefault("default_map", own.options)
             status = super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
         except MxenvError as error:
             complain(str(error), error.hint)

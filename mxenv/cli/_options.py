@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -16,7 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mxenv.api.fleets import Tour
+    from mxenv.api.matrices import Sources
     from mxenv.api.nodes import Wanted
+    from mxenv.matrix import Matrix
 
 F = TypeVar("F", bound="Callable[..., object]")
 
@@ -27,13 +30,12 @@ DAY = 86400.0
 env = click.option(
     "--env", metavar="PREFIX", help="The Python environment to judge, as /opt/conda."
 )
-matrices = click.option(
-    "--matrix",
+waivers = click.option(
+    "--waivers",
     metavar="FILE",
     type=PATH,
     multiple=True,
-    envvar="MXENV_MATRIX_PATH",
-    help="More rows, for this site; may be given several times.",
+    help="Findings that somebody answers for: image.toml, a lock, or a file of [[waivers]].",
 )
 index = click.option(
     "--index", metavar="URL", multiple=True, help="An index to ask, before those configured for uv."
@@ -50,6 +52,78 @@ wheelhouse = click.option(
     type=PATH,
     help="Where the wheels lie; beside the lock unless given.",
 )
+
+
+MATRIX_PATH = "MXENV_MATRIX_PATH"
+"""Names more files, with colons between them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Matrices:
+    """Which files are laid over what is shipped, and whose they must be."""
+
+    site: tuple[Path, ...] = ()
+    keys: tuple[Path, ...] = ()
+
+    @property
+    def sources(self) -> Sources:
+        """Return the same for those who read them."""
+        from mxenv.api.matrices import Sources  # noqa: PLC0415 - imported late: --help needs none
+
+        return Sources(site=self.site, keys=self.keys)
+
+    def load(self) -> Matrix:
+        """Return the matrix that they make."""
+        from mxenv.api import matrices  # noqa: PLC0415 - imported late: --help needs none of it
+
+        return matrices.load(self.sources)
+
+
+def matrices(function: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options that say what is known to work, as `Matrices`.
+
+    The user's own file comes first, then the variable, then what the command line names.
+    """
+    return _matrices(function, trusting=True)
+
+
+def matrices_named(function: Callable[..., None]) -> Callable[..., None]:
+    """Do the same for a gate, which takes no word from the user's own file."""
+    return _matrices(function, trusting=False)
+
+
+def _matrices(function: Callable[..., None], *, trusting: bool) -> Callable[..., None]:
+    @click.option(
+        "--matrix",
+        metavar="FILE",
+        type=PATH,
+        multiple=True,
+        help="More rows, for this site, or a whole matrix; may be given several times.",
+    )
+    @click.option(
+        "--require-signed",
+        "--matrix-key",
+        metavar="KEY",
+        type=PATH,
+        multiple=True,
+        help="Refuse a FILE that was not signed with this key: FILE.sig beside it.",
+    )
+    @functools.wraps(function)
+    def call(
+        *rest: object,
+        matrix: tuple[Path, ...],
+        require_signed: tuple[Path, ...],
+        **others: object,
+    ) -> None:
+        from mxenv.cli import _configuration  # noqa: PLC0415 - imported late: --help needs none
+
+        own = _configuration.own() if trusting else _configuration.Configuration()
+        path = os.environ.get(MATRIX_PATH, "").split(os.pathsep)
+        named = (*(Path(part) for part in path if part), *matrix)
+        both = Matrices(site=(*own.matrices, *named), keys=(*own.keys, *require_signed))
+        function(*rest, matrix=both, **others)
+
+    return call
 
 
 def lock_argument(function: F) -> F:

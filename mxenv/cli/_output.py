@@ -232,7 +232,8 @@ def _inherited(ctx: click.Context, wanted: str, choices: Sequence[str]) -> str:
     if not wanted or wanted in choices:
         return wanted
     source = ctx.parent.get_parameter_source("format") if ctx.parent else None
-    if source is click.core.ParameterSource.ENVIRONMENT:
+    kinds = click.core.ParameterSource
+    if source in {kinds.ENVIRONMENT, kinds.DEFAULT_MAP}:
         # MXENV_FORMAT=sarif is meant for the commands that can.
         return ""
     raise UsageError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -13,9 +14,10 @@ from mxenv.cli._output import Output, answers, emit
 from mxenv.errors import MxenvError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
+    from mxenv.facts import Snapshot
     from mxenv.fleet import Fleet
     from mxenv.verdict import Verdict
 
@@ -24,71 +26,96 @@ SOME = 3
 
 
 @click.command("check", short_help="Check a node against what is known to work.")
-@click.argument("snapshot", required=False)
+@click.argument("snapshots", metavar="[SNAPSHOT]...", nargs=-1)
 @_options.asking
 @_options.matrices
+@_options.waivers
 @_options.env
 @click.option("--nagios", is_flag=True, help="Answer as a Nagios plug-in: one line, status 0 to 3.")
 @answers()
 def COMMAND(  # noqa: N802, PLR0913 - a constant; every option is an argument
     output: Output,
     *,
-    snapshot: str | None,
+    snapshots: tuple[str, ...],
     asked: _options.Asked,
-    matrix: tuple[Path, ...],
+    matrix: _options.Matrices,
+    waivers: tuple[Path, ...],
     env: str | None,
     nagios: bool,
 ) -> None:
     """Check a node against the matrix of what is known to work.
 
-    SNAPSHOT is a file that `mxenv probe --out` wrote; without it this machine is asked.
+    SNAPSHOT is a file that `mxenv probe --out` wrote, or a folder of them; without one this
+    machine is asked. Of several, each is checked, and equal ones are shown together.
     """
+    judging = _Judging(matrix=matrix, waivers=waivers, env=env)
     if nagios:
-        sys.exit(_nagios(snapshot, asked, matrix, env))
-    if asked.many:
-        fleet, verdicts = _judge_all(snapshot, asked, matrix, env, output)
+        sys.exit(_nagios(snapshots, asked, judging))
+    if several := _several(snapshots, asked):
+        fleet, verdicts = _judge_all(several, judging, output)
         output.judged_fleet(fleet, verdicts)
         sys.exit(_status.of_fleet(fleet, verdicts))
-    verdict = _judge(snapshot, asked, matrix, env)
+    verdict = _judge(snapshots, asked, judging)
     output.verdicts((verdict,))
     sys.exit(_status.STATUS[verdict.outcome])
 
 
-def _judge(
-    snapshot: str | None, asked: _options.Asked, matrix: tuple[Path, ...], env: str | None
-) -> Verdict:
-    from mxenv.api import checking, nodes  # noqa: PLC0415 - imported late: --help needs none of it
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Judging:
+    """What nodes are held against."""
 
-    target = _options.target(snapshot, asked, word="SNAPSHOT")
-    given = nodes.snapshot_of(target, now=_options.now(), wanted=asked.wanted())
-    rows = checking.load_matrix(matrix)
-    return checking.check(given, rows, env=env, today=_options.today())
+    matrix: _options.Matrices
+    waivers: tuple[Path, ...]
+    env: str | None
+
+    def ready(self) -> Callable[[Snapshot], Verdict]:
+        """Return what judges a node; every file is read once, before any node is asked."""
+        from mxenv.api import checking, waiving  # noqa: PLC0415 - imported late: --help needs none
+
+        return partial(
+            checking.check,
+            matrix=self.matrix.load(),
+            env=self.env,
+            waivers=waiving.read(self.waivers),
+            today=_options.today(),
+        )
+
+
+def _several(snapshots: tuple[str, ...], asked: _options.Asked) -> _options.Asked | None:
+    """Return what is to be asked if that is more than one thing, be it a folder of one."""
+    from mxenv.api import fleets  # noqa: PLC0415 - imported late: --help needs none of it
+
+    if snapshots:
+        _options.target(snapshots[0], asked, word="SNAPSHOT")
+    files = fleets.inside(snapshots)
+    many = asked.many or len(files) > 1 or files != snapshots
+    return (replace(asked, on=files) if files else asked) if many else None
+
+
+def _judge(snapshots: tuple[str, ...], asked: _options.Asked, judging: _Judging) -> Verdict:
+    from mxenv.api import nodes  # noqa: PLC0415 - imported late: --help needs none of it
+
+    target = _options.target(next(iter(snapshots), None), asked, word="SNAPSHOT")
+    judged = judging.ready()
+    return judged(nodes.snapshot_of(target, now=_options.now(), wanted=asked.wanted()))
 
 
 def _judge_all(
-    snapshot: str | None,
-    asked: _options.Asked,
-    matrix: tuple[Path, ...],
-    env: str | None,
-    output: Output,
+    asked: _options.Asked, judging: _Judging, output: Output
 ) -> tuple[Fleet, tuple[Verdict, ...]]:
-    from mxenv.api import checking, fleets  # noqa: PLC0415 - imported late: --help needs none of it
+    from mxenv.api import fleets  # noqa: PLC0415 - imported late: --help needs none of it
 
-    _options.target(snapshot, asked, word="SNAPSHOT")
-    rows = checking.load_matrix(matrix)
-    judged = partial(checking.check, matrix=rows, env=env, today=_options.today())
+    judged = judging.ready()
     with output.nodes_done() as told:
         return fleets.judge(asked.tour(told), judged)
 
 
-def _nagios(
-    snapshot: str | None, asked: _options.Asked, matrix: tuple[Path, ...], env: str | None
-) -> int:
+def _nagios(snapshots: tuple[str, ...], asked: _options.Asked, judging: _Judging) -> int:
     try:
-        if asked.many:
-            _, verdicts = _judge_all(snapshot, asked, matrix, env, Output(quiet=True))
+        if several := _several(snapshots, asked):
+            _, verdicts = _judge_all(several, judging, Output(quiet=True))
             return _nagios_many(verdicts)
-        verdict = _judge(snapshot, asked, matrix, env)
+        verdict = _judge(snapshots, asked, judging)
     except MxenvError as error:
         # A plug-in that could not look has nothing to say but that.
         emit(f"MXENV UNKNOWN - {error}\n")

@@ -13,7 +13,7 @@ from mxenv.cli._output import Output, answers
 
 @click.command("gate", short_help="Refuse what is not known to work, in CI.")
 @click.argument("paths", nargs=-1, type=_options.PATH)
-@_options.matrices
+@_options.matrices_named
 @click.option(
     "--allow-waivers",
     is_flag=True,
@@ -21,7 +21,7 @@ from mxenv.cli._output import Output, answers
 )
 @answers()
 def COMMAND(  # noqa: N802 - a constant
-    output: Output, *, paths: tuple[Path, ...], matrix: tuple[Path, ...], allow_waivers: bool
+    output: Output, *, paths: tuple[Path, ...], matrix: _options.Matrices, allow_waivers: bool
 ) -> None:
     """Refuse what is not known to work together: for CI, offline, without an accelerator.
 
@@ -29,10 +29,10 @@ def COMMAND(  # noqa: N802 - a constant
     images/*/image.toml and lockfiles/pylock.*.toml; the current directory unless given.
     More matrix rows come from --matrix only, never from what is judged.
     """
-    from mxenv.api import checking, gating  # noqa: PLC0415 - imported late: --help needs no api
+    from mxenv.api import gating  # noqa: PLC0415 - imported late: --help needs no api
 
     trust = gating.Trust(
-        matrix=checking.load_matrix(matrix),
+        matrix=matrix.load(),
         today=_options.today(),
         now=_options.now(),
         waivers=allow_waivers,

@@ -43,14 +43,14 @@ def COMMAND(  # noqa: N802, PLR0913 - a constant; every option is an argument
     offline: bool,
     upgrade: bool,
     check: bool,
-    matrix: tuple[Path, ...],
+    matrix: _options.Matrices,
 ) -> None:
     """Turn what an image wants into exact wheels: lockfiles/pylock.NAME.toml.
 
     What the base image provides is never replaced. Versions stay as they are in the lock that is
     there, unless --upgrade is given. Which indexes are asked is the configuration of uv, too.
     """
-    from mxenv.api import checking, locking, project  # noqa: PLC0415 - imported late: --help needs none
+    from mxenv.api import locking, project  # noqa: PLC0415 - imported late: --help needs none
 
     if check:
         sys.exit(_check(output, image_toml, project.lock_path(image_toml, out)))
@@ -58,7 +58,7 @@ def COMMAND(  # noqa: N802, PLR0913 - a constant; every option is an argument
         image_toml,
         out=out,
         snapshot=snapshot,
-        matrix=checking.load_matrix(matrix),
+        matrix=matrix.load(),
         today=_options.today(),
         options=locking.Options(
             index=index, find_links=find_links, offline=offline, upgrade=upgrade

@@ -15,8 +15,6 @@ from mxenv.errors import UsageError
 from mxenv.verdict import Evidence, Outcome
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from mxenv.matrix import Row
 
 
@@ -30,11 +28,9 @@ def COMMAND() -> None:  # noqa: N802 - a constant that a decorator makes
 @COMMAND.command("show")
 @_options.matrices
 @answers(PLAIN)
-def show(output: Output, *, matrix: tuple[Path, ...]) -> None:
+def show(output: Output, *, matrix: _options.Matrices) -> None:
     """List every row in one line: its name, and what it says."""
-    from mxenv.api import checking  # noqa: PLC0415 - imported late: --help needs none of it
-
-    known = checking.load_matrix(matrix)
+    known = matrix.load()
     output.values("mxenv.rows/1", {row.row: _summary(row) for row in known.rows})
     output.note(f"matrix {known.digest}, revisions: {', '.join(' '.join(f) for f in known.files)}")
 
@@ -43,14 +39,12 @@ def show(output: Output, *, matrix: tuple[Path, ...]) -> None:
 @click.argument("row")
 @_options.matrices
 @answers(PLAIN)
-def why(output: Output, *, row: str, matrix: tuple[Path, ...]) -> None:
+def why(output: Output, *, row: str, matrix: _options.Matrices) -> None:
     """Show all of one row, with its evidence.
 
     ROW is a name that a finding gives, or its end.
     """
-    from mxenv.api import checking  # noqa: PLC0415 - imported late: --help needs none of it
-
-    rows = {found.row: found for found in checking.load_matrix(matrix).rows}
+    rows = {found.row: found for found in matrix.load().rows}
     named = [name for name in rows if name == row or name.endswith(f":{row}")]
     if len(named) != 1:
         ids = {name.rpartition(":")[2]: name for name in rows}

@@ -1,0 +1,162 @@
+"""Where the rows of a matrix come from: what is shipped, a site's files, whole matrices in one."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass, replace
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mxenv import _files, bundle, matrix_reader
+from mxenv.api import nodes
+from mxenv.bundle import Bundle, Layer
+from mxenv.errors import MatrixError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from mxenv.matrix import Matrix
+
+LARGEST = 16 << 20
+"""Bytes in a matrix; the shipped one has a hundredth of it."""
+PROPOSED = "matrices"
+"""The folder of a project whose rows are shown to whoever judges it, and never count."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sources:
+    """Which files a matrix is made of, and whom it is taken from."""
+
+    site: tuple[Path, ...] = ()
+    """Rows of a site, or whole matrices; later ones on top."""
+    keys: tuple[Path, ...] = ()
+    """Public keys; with any, each file of the site must be signed with one of them."""
+    alone: bool = False
+    """True if nothing is taken from mxenv itself: the files are all there is."""
+
+
+def shipped() -> tuple[Layer, ...]:
+    """Return the files that mxenv brings."""
+    folder = resources.files("mxenv") / "matrices"
+    files = sorted((f for f in folder.iterdir() if f.name.endswith(".toml")), key=_name)
+    return tuple(
+        Layer(name=file.name, kind="shipped", text=text(file.read_bytes(), file.name))
+        for file in files
+    )
+
+
+def _name(file: resources.abc.Traversable) -> str:
+    return file.name
+
+
+def layers(sources: Sources) -> tuple[Layer, ...]:
+    """Return all files in their order; a whole matrix takes the place of what is shipped."""
+    if sources.keys and not sources.site:
+        hint = "name the signed matrix (--matrix FILE), or ask for no signature"
+        raise UsageError("a signature is asked for, and no matrix is named", hint=hint)
+    below = () if sources.alone else shipped()
+    above: list[Layer] = []
+    whole = ""
+    for path in sources.site:
+        content = _signed(path, sources.keys) if sources.keys else read(path)
+        if bundle.is_bundle(content):
+            if whole:
+                raise MatrixError(f"a whole matrix, and {whole} is one as well", context=str(path))
+            whole, below = str(path), open_bundle(content, str(path)).layers
+        else:
+            layer = Layer(name=str(path), kind="site", text=text(content, str(path)))
+            # One file that is named twice, in a variable and as an option, is one file.
+            if all(layer.text != other.text for other in (*below, *above)):
+                above.append(layer)
+    return (*below, *above)
+
+
+def load(sources: Sources) -> Matrix:
+    """Return the matrix that ``sources`` make together."""
+    return parsed(layers(sources))
+
+
+def parsed(given: Iterable[Layer]) -> Matrix:
+    """Return the matrix that files make together."""
+    documents = [(layer.name, document(layer)) for layer in given]
+    return matrix_reader.parse(documents, nodes.keys())
+
+
+def document(layer: Layer) -> dict[str, object]:
+    """Return what a file says."""
+    try:
+        return tomllib.loads(layer.text)
+    except ValueError as error:
+        # Not only the parser's own errors: a number of 5000 digits, too.
+        raise MatrixError(f"not TOML: {error}", context=layer.name) from None
+    except RecursionError:
+        raise MatrixError("not TOML: nested too deeply", context=layer.name) from None
+
+
+def read(path: Path) -> bytes:
+    """Return the content of a matrix, of whatever form."""
+    try:
+        return _files.read(path, limit=LARGEST)
+    except (OSError, ValueError) as error:
+        raise MatrixError(f"cannot be read: {_files.why(error)}", context=str(path)) from None
+
+
+def text(content: bytes, context: str) -> str:
+    """Return ``content`` as text."""
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError:
+        raise MatrixError("not UTF-8", context=context) from None
+
+
+def _signed(path: Path, keys: Sequence[Path]) -> bytes:
+    """Return the content of a file that one of ``keys`` signed, read once."""
+    from mxenv.api import signing  # noqa: PLC0415 - imported late: few ask for signatures
+
+    content = read(path)
+    signing.check(content, path, keys)
+    return content
+
+
+def open_bundle(content: bytes, context: str) -> Bundle:
+    """Return the whole matrix in ``content``; one that was altered is refused."""
+    found = bundle.parse(text(content, context), context=context)
+    digest = parsed(found.layers).digest
+    if digest != found.digest:
+        hint = "take it again from where it was exported"
+        said = f"its rows have the digest {digest}, and it says {found.digest}"
+        raise MatrixError(f"was altered: {said}", context=context, hint=hint)
+    return found
+
+
+def export(sources: Sources, out: Path) -> Bundle:
+    """Write all layers into the file ``out``, and return what it holds."""
+    given = tuple(replace(layer, name=Path(layer.name).name) for layer in layers(sources))
+    bundle.distinct(given, str(out))
+    made = Bundle(digest=parsed(given).digest, layers=given)
+    _files.write_atomically(out, bundle.render(made))
+    return made
+
+
+def unpack(path: Path, out: Path, keys: Sequence[Path] = ()) -> tuple[Bundle, tuple[Path, ...]]:
+    """Write the files of a whole matrix into the folder ``out``; none that is there is replaced."""
+    content = _signed(path, keys) if keys else read(path)
+    if not bundle.is_bundle(content):
+        hint = "name a file that `mxenv matrix export` wrote"
+        raise MatrixError("not a whole matrix", context=str(path), hint=hint)
+    found = open_bundle(content, str(path))
+    paths = tuple(out / layer.name for layer in found.layers)
+    for target, layer in zip(paths, found.layers, strict=True):
+        if target.exists() and read(target) != layer.text.encode():
+            hint = "name another folder, or remove the file"
+            raise UsageError("is there, and says something else", context=str(target), hint=hint)
+    for target, layer in zip(paths, found.layers, strict=True):
+        _files.write_atomically(target, layer.text)
+    return found, paths
+
+
+def proposed(project: Path) -> tuple[Path, ...]:
+    """Return the files of rows that a project brings with it: for people to see, not to count."""
+    folder = project / PROPOSED
+    return tuple(sorted(folder.glob("*.toml"))) if folder.is_dir() else ()
