@@ -376,6 +376,65 @@ CODES: Mapping[str, Code] = {
         "waiver counts only if whoever runs the gate allows it.",
         remedy="Run the gate with --allow-waivers, if that is for you to decide.",
     ),
+    "MX410": Code(
+        title="nothing contradicts",
+        meaning="Every line of the file that asks for something was read, and nothing in it "
+        "contradicts the images of the project or its other files. That they are known to work is "
+        "what the findings of the locks say.",
+        remedy="Nothing to do.",
+    ),
+    "MX411": Code(
+        title="the vendor's build would be replaced",
+        meaning="A line asks for a version that the vendor's build is not, or for the newest. The "
+        "vendor's build (2.8.0+metax3.5.3.9) sorts below every newer public version, so that pip "
+        "takes a public build instead, which knows nothing of the card.",
+        remedy="Ask for the vendor's build, or leave it out: the base has it.",
+    ),
+    "MX412": Code(
+        title="the vendor's build may be replaced",
+        meaning="Whether a line replaces a build of the vendor cannot be told: no lock says which "
+        "build the base has, or a variable decides which version is asked for.",
+        remedy="Lock the image, or write the version down.",
+    ),
+    "MX413": Code(
+        title="a build for CUDA",
+        meaning="A version tag (+cu126), an address (…/whl/cu126) or a name says that it is built "
+        "for CUDA, and the images of the project are for another vendor's cards; or nothing says "
+        "what they are for.",
+        remedy="Take the vendor's build.",
+    ),
+    "MX414": Code(
+        title="without the vendor's plugin",
+        meaning="The public wheels of this distribution are CUDA builds. What runs it on the "
+        "vendor's cards is a plugin, which nothing here brings.",
+        remedy="Take an image of one release of the plugin, or lock the plugin beside it.",
+    ),
+    "MX415": Code(
+        title="the base is not pinned",
+        meaning="A Containerfile names its base without a digest. A tag can be moved, so this is "
+        "unknown; without a tag, or with latest, it is whatever is newest, which is incompatible "
+        "with knowing what runs.",
+        remedy="Name the digest: FROM NAME:TAG@sha256:…",
+    ),
+    "MX416": Code(
+        title="pinned differently",
+        meaning="Two lines pin one distribution, or one pins what the other excludes, and both can "
+        "count in one environment on Linux: they stand in one file or folder, one file names the "
+        "other, or one of them is a lock.",
+        remedy="Say it once, or the same in both.",
+    ),
+    "MX417": Code(
+        title="not understood",
+        meaning="A line that could ask for something cannot be understood, so nothing is known of "
+        "what it does.",
+        remedy="Correct the line.",
+    ),
+    "MX418": Code(
+        title="a file that is not read",
+        meaning="A line names another file that is not there, lies elsewhere, or is a link that "
+        "leads out of what is judged. Nothing outside is read, and what it asks for is unknown.",
+        remedy="Keep the file in the project.",
+    ),
     # MX5xx: mxenv itself, as `mxenv doctor` finds it.
     "MX501": Code(
         title="the Python that runs mxenv",

@@ -3,35 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fnmatch import fnmatch
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mxenv import judgement
-from mxenv.api import locking, nodes, project
+from mxenv import declared, judgement
+from mxenv.api import _grounds, _hosts, _sources, _subjects, locking, nodes, project
+from mxenv.api._subjects import Pair, Sources
 from mxenv.errors import UsageError
+from mxenv.replacement import Surroundings, published
 from mxenv.verdict import Finding, Outcome, Verdict
 from mxenv.version import tag
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from datetime import date, datetime
-    from pathlib import Path
 
+    from mxenv.api._grounds import Lines
     from mxenv.lock import Lock
     from mxenv.matrix import Matrix
+    from mxenv.replacement import Ground
     from mxenv.verdict import Waiver
 
 NO_ACCELERATOR = "none"
-IMAGES = "images/*/image.toml"
-LOCKS = "lockfiles/pylock.*.toml"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Pair:
-    """A lock and the image description that it should be made from; one may be missing."""
-
-    lock: Path
-    image: Path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,83 +38,83 @@ class Trust:
     """True if the waivers in the judged locks count; else they are shown as proposed."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Locked:
+    """A lock, and in which lines it says what."""
+
+    lock: Lock
+    path: Path
+    lines: Lines
+
+
 def gate(paths: Sequence[Path], trust: Trust) -> tuple[Verdict, ...]:
-    """Judge every lock, image description, snapshot and recording that ``paths`` name or hold.
+    """Judge all files, snapshots and recordings that ``paths`` name or hold, and them together.
 
     Finding nothing to judge is an error: a gate that looked at nothing must not be green.
     """
-    found = dict.fromkeys(subject for path in paths for subject in _subjects(path))
-    if not found:
+    found = dict.fromkeys(subject for path in paths for subject in _subjects.subjects(path))
+    pairs = [subject for subject in found if isinstance(subject, Pair)]
+    locked = {pair: _locked(pair.lock) for pair in pairs if pair.lock.exists()}
+    verdicts: list[Verdict] = []
+    for subject in found:
+        if isinstance(subject, Pair):
+            verdicts.append(_pair(subject, locked.get(subject), trust))
+        elif isinstance(subject, Path):
+            verdicts.append(_node(subject, tuple(locked.values()), trust))
+    verdicts += _declared([one for one in found if isinstance(one, Sources)], pairs, trust)
+    if not verdicts:
         raise UsageError(
             f"nothing to judge in {', '.join(map(str, paths))}",
             hint=f"name a lock, an image.toml, a snapshot or a recording, or a directory that "
-            f"holds {IMAGES} or {LOCKS}",
+            f"holds {_subjects.IMAGES}, {_subjects.LOCKS}, {_subjects.FILES}",
         )
-    return tuple(
-        _pair(subject, trust) if isinstance(subject, _Pair) else _node(subject, trust)
-        for subject in found
-    )
+    return tuple(verdicts)
 
 
-def _subjects(path: Path) -> Iterator[_Pair | Path]:
-    """Yield what ``path`` stands for: pairs of files, or a node's snapshot or recording."""
-    if not path.exists():
-        raise UsageError(
-            "there is no such file or directory",
-            context=str(path),
-            hint="name a lock, an image.toml, a snapshot, a recording or a directory",
-        )
-    if (path / "recording.toml").exists() or path.name.endswith(".tar.gz"):
-        yield path
-    elif path.is_dir():
-        yield from _inside(path)
-    elif path.suffix == ".json":
-        yield path
-    elif path.name.startswith("pylock.") and path.suffix == ".toml":
-        yield _of_lock(path)
-    elif path.suffix == ".toml":
-        yield _of_image(path)
-    else:
-        raise UsageError(
-            f"{path} is nothing that a gate judges",
-            hint="locks are called pylock.NAME.toml, snapshots NAME.json",
-        )
+def _locked(path: Path) -> _Locked:
+    return _Locked(lock=project.read_lock(path), path=path, lines=_grounds.lines(path))
 
 
-def _inside(folder: Path) -> Iterator[_Pair]:
-    # Not `Path.glob`, which passes by a folder that it may not look into, and a link that leads
-    # nowhere: what is not seen would be green.
-    for path in _listed(folder / IMAGES.partition("/")[0]):
-        if path.is_dir():
-            yield from (_of_image(file) for file in _listed(path) if file.name == "image.toml")
-    for path in _listed(folder / project.LOCKFILES):
-        if fnmatch(path.name, LOCKS.rpartition("/")[2]):
-            yield _of_lock(path)
-
-
-def _listed(folder: Path) -> list[Path]:
-    return sorted(folder.iterdir()) if folder.is_dir() else []
-
-
-def _of_image(path: Path) -> _Pair:
-    return _Pair(lock=project.lock_path(path), image=path)
-
-
-def _of_lock(path: Path) -> _Pair:
-    name = path.name.removeprefix("pylock.").removesuffix(".toml")
-    return _Pair(lock=path, image=path.parent.parent / "images" / name / "image.toml")
-
-
-def _node(path: Path, trust: Trust) -> Verdict:
+def _node(path: Path, locked: Sequence[_Locked], trust: Trust) -> Verdict:
+    """Judge a node by the matrix, and by what the locks beside it ask of their host."""
     snapshot = nodes.snapshot_of(str(path), now=trust.now)
     verdict = judgement.judge(snapshot, trust.matrix, today=trust.today)
-    return Verdict(subject=str(path), findings=verdict.findings, matrix=verdict.matrix)
+    findings = list(verdict.findings)
+    for one in locked:
+        host = [one.lines.of(*_grounds.TOOL, "host", index) for index in range(len(one.lock.host))]
+        findings += _hosts.findings(one.lock, snapshot, str(one.path), host)
+    return Verdict(subject=str(path), findings=tuple(findings), matrix=verdict.matrix)
 
 
-def _pair(pair: _Pair, trust: Trust) -> Verdict:
+def _declared(given: Sequence[Sources], pairs: Sequence[Pair], trust: Trust) -> Iterator[Verdict]:
+    """Yield a verdict on each file that asks for something, project by project."""
+    for tree in dict.fromkeys(one.tree for one in given):
+        reading = _sources.Reading(tree)
+        reading.read(path for one in given if one.tree == tree for path in one.files)
+        if not any(source.statements for source in reading.sources):
+            continue
+        near = dict.fromkeys((*_subjects.pairs(tree), *pairs))
+        around = Surroundings(
+            grounds=tuple(_ground(pair) for pair in near),
+            published=published(trust.matrix),
+        )
+        judged = declared.judge(reading.sources, reading.links, around)
+        for source in reading.sources:
+            if source.statements:
+                yield Verdict(subject=source.file, findings=judged[source.file])
+
+
+def _ground(pair: Pair) -> Ground:
     if not pair.lock.exists():
+        return _grounds.of_image(project.read_image(pair.image)[0], pair.image)
+    one = _locked(pair.lock)
+    return _grounds.of_lock(one.lock, one.lines)
+
+
+def _pair(pair: Pair, locked: _Locked | None, trust: Trust) -> Verdict:
+    if locked is None:
         return Verdict(subject=str(pair.image), findings=(_not_locked(pair),))
-    lock = project.read_lock(pair.lock)
+    lock = locked.lock
     if lock.accelerator == NO_ACCELERATOR:
         verdict = Verdict(subject="", findings=tuple(_plain(lock)))
     else:
@@ -131,12 +124,11 @@ def _pair(pair: _Pair, trust: Trust) -> Verdict:
             snapshot, trust.matrix, env=lock.target.prefix, waivers=waivers, today=trust.today
         )
     own = (_freshness(pair, lock), *(() if trust.waivers else _proposed(lock.waivers, trust.today)))
-    return Verdict(
-        subject=str(pair.lock), findings=(*own, *verdict.findings), matrix=verdict.matrix
-    )
+    placed = _grounds.placed((*own, *verdict.findings), lock, locked.lines)
+    return Verdict(subject=str(pair.lock), findings=tuple(placed), matrix=verdict.matrix)
 
 
-def _not_locked(pair: _Pair) -> Finding:
+def _not_locked(pair: Pair) -> Finding:
     return Finding(
         code="MX401",
         outcome=Outcome.INCOMPATIBLE,
@@ -147,7 +139,7 @@ def _not_locked(pair: _Pair) -> Finding:
     )
 
 
-def _freshness(pair: _Pair, lock: Lock) -> Finding:
+def _freshness(pair: Pair, lock: Lock) -> Finding:
     if not pair.image.exists():
         return Finding(
             code="MX404",

@@ -7,9 +7,8 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
-from mxenv.api import _packages, nodes, project
-from mxenv.constraint import Constraint
-from mxenv.errors import EngineError, InvalidFile, LockError, UsageError
+from mxenv.api import _hosts, _packages, nodes, project
+from mxenv.errors import EngineError, InvalidFile
 from mxenv.facts import Absent, Observed, Unreadable
 from mxenv.image import LAYOUT, SCRATCH
 from mxenv.lock import WHEELHOUSE
@@ -157,23 +156,7 @@ def _node(lock: Lock, snapshot: Snapshot, environment: str, context: str) -> Ite
     """Yield what is found on a node: versions, and what the lock asks of a host."""
     yield from _packages.compare(lock, _packages.of_snapshot(snapshot, environment))
     yield from _facts(lock, snapshot, environment)
-    for number, text in enumerate(lock.host):
-        try:
-            constraint = Constraint.parse(text, keys=nodes.keys())
-        except UsageError as error:
-            place = f"{context}: tool.mxenv.host[{number}]"
-            raise LockError(error.message, context=place, hint=error.hint) from error
-        for check in constraint.check(snapshot):
-            yield Finding(
-                code="MX331" if check.outcome is Outcome.COMPATIBLE else "MX332",
-                outcome=check.outcome,
-                subject=check.subject,
-                found=check.found,
-                expected=check.expected,
-                remedy=""
-                if check.outcome is Outcome.COMPATIBLE
-                else "change the host, or the lock",
-            )
+    yield from _hosts.findings(lock, snapshot, context)
 
 
 def _facts(lock: Lock, snapshot: Snapshot, environment: str) -> Iterator[Finding]:

@@ -63,8 +63,9 @@ def _finding(finding: Finding) -> dict[str, Field]:
         "row": finding.row,
         "waiver": _waiver(finding.waiver) if finding.waiver else None,
     }
-    if place := finding.place:
-        said["place"] = {"file": place.file, "line": place.line}
+    if finding.place is not None:
+        where: dict[str, str | int] = {"file": finding.place.file, "line": finding.place.line}
+        said["place"] = where
     return said
 
 

@@ -1,0 +1,207 @@
+"""All that the files of a project ask for, held against its images and against one another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from mxenv import pins, replacement
+from mxenv.asked import Asked, Based, Elsewhere, Index, Unread
+from mxenv.redaction import clean
+from mxenv.replacement import Scene
+from mxenv.verdict import Finding, Outcome, Place
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from mxenv.asked import Source
+    from mxenv.replacement import Ground, Surroundings
+
+MOST_UNREAD = 20
+"""Lines of a file that are shown one by one: what is none of its kind has hundreds."""
+LATEST = "latest"
+"""The tag that is meant if none is named."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """One file that another one names."""
+
+    origin: str
+    target: str
+    base: str = ""
+    forced: bool = False
+    limits: bool = False
+
+
+def judge(
+    sources: Sequence[Source], links: Sequence[Link], around: Surroundings
+) -> Mapping[str, tuple[Finding, ...]]:
+    """Return what is found in each file; where nothing is wrong, a finding says so."""
+    scenes = _scenes(sources, links)
+    limiting = _limiting(links)
+    given: list[tuple[Asked | Index, Scene]] = []
+    found: dict[str, list[Finding]] = {source.file: [] for source in sources}
+    for source in sources:
+        found[source.file] += _alone(source)
+        for one in source.statements:
+            if isinstance(one, Asked | Index):
+                wheres = [Scene(base=one.base)] if one.base else scenes[source.file]
+                said = one
+                if isinstance(one, Asked) and source.file in limiting:
+                    said = replace(one, limits=True)
+                given += [(said, scene) for scene in wheres]
+    whole = (
+        *replacement.findings(given, around),
+        *pins.findings((one for one, _ in given if isinstance(one, Asked)), _Related(links)),
+        *_against_locks(given, around),
+    )
+    for finding in dict.fromkeys(whole):
+        if finding.place is not None:
+            found[finding.place.file].append(finding)
+    return {
+        source.file: tuple(found[source.file]) or (_fine(source, around),) for source in sources
+    }
+
+
+def _alone(source: Source) -> Iterator[Finding]:
+    """Yield what each statement of a file says by itself."""
+    unread = [one for one in source.statements if isinstance(one, Unread)]
+    yield from map(_unread, unread[:MOST_UNREAD])
+    if left := unread[MOST_UNREAD:]:
+        more = f"{len(left)} more lines that are not understood"
+        yield _unread(replace(left[0], text="and more", reason=more))
+    for one in source.statements:
+        if isinstance(one, Based):
+            yield from _based(one)
+        elif isinstance(one, Elsewhere):
+            yield _elsewhere(one)
+
+
+def _scenes(sources: Sequence[Source], links: Sequence[Link]) -> Mapping[str, list[Scene]]:
+    """Return where the statements of each file take effect: where it is included, or anywhere."""
+    scenes: dict[str, list[Scene]] = {}
+    targets = {link.target for link in links}
+    for source in sources:
+        scenes[source.file] = [] if source.file in targets else [Scene()]
+    changed = True
+    while changed:
+        changed = False
+        for link in links:
+            own = Scene(base=link.base, forced=link.forced)
+            wheres = [own] if link.base else scenes[link.origin]
+            for where in wheres:
+                there = replace(where, forced=where.forced or link.forced)
+                if there not in scenes[link.target]:
+                    scenes[link.target].append(there)
+                    changed = True
+    # Files that only name one another.
+    return {file: wheres or [Scene()] for file, wheres in scenes.items()}
+
+
+def _limiting(links: Sequence[Link]) -> frozenset[str]:
+    """Return the files that are named as constraints only."""
+    named = {link.target for link in links if link.limits}
+    return frozenset(named - {link.target for link in links if not link.limits})
+
+
+@dataclass(frozen=True, slots=True)
+class _Related:
+    """Which requirements meet in one environment, as far as files tell."""
+
+    links: Sequence[Link]
+
+    def __call__(self, one: Asked, other: Asked) -> bool:
+        """Tell whether two lie in one folder, or one file names the other; stages are apart."""
+        files = one.place.file, other.place.file
+        if one.base and other.base:
+            return False  # two stages, or one in which the later command is meant to count
+        if files[0] == files[1] or _folder(files[0]) == _folder(files[1]):
+            return True
+        return any({link.origin, link.target} == set(files) for link in self.links)
+
+
+def _folder(file: str) -> str:
+    return file.rpartition("/")[0]
+
+
+def _against_locks(
+    given: Iterable[tuple[Asked | Index, Scene]], around: Surroundings
+) -> Iterator[Finding]:
+    """Yield the pins that a lock of the project contradicts, the vendor's builds aside."""
+    for one, scene in given:
+        if not isinstance(one, Asked):
+            continue
+        for ground in _locked(scene, around):
+            version, place = ground.held.get(one.name, ("", ground.place))
+            if version and not replacement.kept(one.name, version, ground):
+                yield from pins.of_lock(one, version, place)
+
+
+def _locked(scene: Scene, around: Surroundings) -> Iterator[Ground]:
+    for ground in scene.grounds(around):
+        if ground.known:
+            yield ground
+
+
+def _based(one: Based) -> Iterator[Finding]:
+    """Yield whether a base is the same tomorrow."""
+    name, _, digest = one.reference.partition("@")
+    tag = name.rpartition("/")[2].partition(":")[2]
+    if digest.startswith("sha256:"):
+        return
+    said = clean(one.reference)
+    if one.unclear:
+        outcome, found = Outcome.UNKNOWN, f"{said}: {one.unclear}"
+    elif tag and tag != LATEST:
+        outcome, found = Outcome.UNKNOWN, f"{said}: a tag can be moved to another image"
+    else:
+        outcome, found = Outcome.INCOMPATIBLE, f"{said}: whatever is newest when it is built"
+    yield Finding(
+        code="MX415",
+        outcome=outcome,
+        subject="base",
+        found=found,
+        expected="a base with its digest, NAME:TAG@sha256:…",
+        remedy=f"skopeo inspect --format '{{{{.Digest}}}}' docker://{said}"
+        if not one.unclear
+        else "Give the argument a default that has a digest.",
+        place=one.place,
+    )
+
+
+def _unread(one: Unread) -> Finding:
+    return Finding(
+        code="MX417",
+        outcome=Outcome.UNKNOWN,
+        subject=clean(one.text)[:80] or "?",
+        found=one.reason,
+        expected="what can be understood: nothing is passed by",
+        remedy="Correct the line.",
+        place=one.place,
+    )
+
+
+def _elsewhere(one: Elsewhere) -> Finding:
+    return Finding(
+        code="MX418",
+        outcome=Outcome.INCOMPATIBLE if one.absent else Outcome.UNKNOWN,
+        subject=clean(one.text),
+        found=one.reason,
+        expected="a file of this project",
+        remedy="Keep the file in the project.",
+        place=one.place,
+    )
+
+
+def _fine(source: Source, around: Surroundings) -> Finding:
+    count = sum(isinstance(one, Asked | Based) for one in source.statements)
+    grounds = [ground for ground in around.grounds if ground.known]
+    held = f"{len(grounds)} lock{'s' * (len(grounds) != 1)}" if grounds else "no lock"
+    return Finding(
+        code="MX410",
+        outcome=Outcome.COMPATIBLE,
+        subject=source.kind,
+        found=f"{count} statement{'s' * (count != 1)}, held against {held} and the other files",
+        place=Place(file=source.file),
+    )

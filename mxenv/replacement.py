@@ -1,0 +1,285 @@
+"""What a project asks for that would put another build in the place of the vendor's."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from packaging.specifiers import SpecifierSet
+
+from mxenv import version
+from mxenv.asked import Asked, Index
+from mxenv.marker import together
+from mxenv.redaction import clean
+from mxenv.verdict import Finding, Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from mxenv.matrix import Matrix
+    from mxenv.verdict import Place
+
+CUDA = "cu"
+"""The vendor that a build tag for CUDA names."""
+NVIDIA = "nvidia"
+PLUGINS: Mapping[str, tuple[str, ...]] = {"vllm": ("vllm-metax", "vllm-plugin-fl", "vllm-fl")}
+"""What the public wheels are CUDA builds of, and what runs it on the vendor's cards.
+
+As the row ``cuda-vllm`` of the matrix has it, with its evidence: beside a plugin belongs a build
+that has no device code, and its version tells nothing of that.
+"""
+
+_VENDOR = re.compile(r"(?<![a-z0-9])(?:mx)?(?:metax|maca)(?![a-z])")
+_TORCH = re.compile(r"torch([0-9]+\.[0-9]+)")
+_CUDA_PLACE = re.compile(r"(?:^|[/=+._-])cu(?:da)?-?[0-9]{2,4}(?:\.[0-9]+)?(?=$|[/?#._-])")
+_CUDA_NAME = re.compile(r"(?:nvidia-.+-cu|cupy-cuda)[0-9]+x?|pytorch-cuda|cuda-toolkit|cudatoolkit")
+KEEP = "Ask for the vendor's build, or leave it out: the base has it."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ground:
+    """An image that a project's lock, or image description, is about."""
+
+    reference: str
+    """The base, as it is written there."""
+    accelerator: str
+    place: Place
+    held: Mapping[str, tuple[str, Place]]
+    """Every distribution inside, with its version and the line that says so."""
+    known: bool = True
+    """False if only the image description is there: what is inside is not known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What a project says of its images, and what the matrix knows of the vendor's builds."""
+
+    grounds: tuple[Ground, ...] = ()
+    published: Mapping[str, tuple[str, ...]]
+    """Versions of the vendor's builds by distribution, as `published` gives them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scene:
+    """Where a statement takes effect: in which image, and what is known of it."""
+
+    base: str = ""
+    """The image; empty: any that the project is about."""
+    forced: bool = False
+
+    def grounds(self, around: Surroundings) -> tuple[Ground, ...]:
+        """Return the images that are meant, those for no accelerator aside."""
+        meant = (one for one in around.grounds if one.accelerator != "none")
+        if not self.base:
+            return tuple(meant)
+        return tuple(one for one in meant if _same_image(one.reference, self.base))
+
+    def accelerators(self, around: Surroundings) -> frozenset[str]:
+        """Return which accelerators it is for, as far as anything says so."""
+        found = {one.accelerator for one in self.grounds(around)}
+        if self.base and _VENDOR.search(self.base.lower()):
+            found.add("metax")
+        return frozenset(found)
+
+
+def published(matrix: Matrix) -> dict[str, tuple[str, ...]]:
+    """Return the versions of all builds of the vendor that the matrix names, by distribution."""
+    found: dict[str, set[str]] = {}
+    releases = (row.components for row in matrix.releases)
+    for components in (*releases, *(row.components for row in matrix.tested)):
+        for name, text in components:
+            if _is_vendors(text):
+                found.setdefault(name, set()).add(text)
+    return {name: tuple(sorted(texts)) for name, texts in sorted(found.items())}
+
+
+def kept(name: str, version_there: str, ground: Ground) -> bool:
+    """Tell whether what an image holds is a build for its cards, which nothing may replace."""
+    plugged = any(plugin in ground.held for plugin in PLUGINS.get(name, ()))
+    return _is_vendors(version_there) or bool(version_there and plugged)
+
+
+def _is_vendors(text: str) -> bool:
+    tag = version.tag(text)
+    return tag is not None and tag.vendor != CUDA
+
+
+def _same_image(one: str, other: str) -> bool:
+    """Tell whether two references are one image: the same digest, or the same name and tag."""
+    (name, _, digest), (other_name, _, other_digest) = one.partition("@"), other.partition("@")
+    if digest and other_digest:
+        return digest == other_digest
+    return bool(name) and name == other_name
+
+
+def findings(
+    asked: Iterable[tuple[Asked | Index, Scene]], around: Surroundings
+) -> Iterator[Finding]:
+    """Yield what statements would do to the vendor's builds in the images that they are about."""
+    given = tuple(asked)
+    for statement, scene in given:
+        if isinstance(statement, Index):
+            yield from _cuda_index(statement, scene, around)
+            continue
+        beside = {one.name for one, where in given if isinstance(one, Asked) and where == scene}
+        yield from _asked(statement, scene, around, beside)
+
+
+def _asked(one: Asked, scene: Scene, around: Surroundings, beside: set[str]) -> Iterator[Finding]:
+    if not together(one.marker):
+        return  # for another system
+    if _is_cuda(one):
+        yield from _cuda(one, scene, around, f"{_said(one)}, a build for CUDA")
+        return
+    grounds = scene.grounds(around)
+    known = tuple(ground for ground in grounds if ground.known)
+    for ground in known:
+        if ground.accelerator != NVIDIA:
+            yield from _held(one, scene, ground)
+    if not known and "metax" in scene.accelerators(around):
+        yield from _unknown_base(one, scene, around)
+    yield from _without_plugin(one, scene, around, beside)
+
+
+def _held(one: Asked, scene: Scene, ground: Ground) -> Iterator[Finding]:
+    """Yield what a requirement does to the builds that a lock holds."""
+    if not one.name:
+        if one.unclear and scene.base:
+            yield _may(
+                one, f"{_said(one)}: {one.unclear}", f"no other build of what {ground.place} has"
+            )
+        return
+    there, place = ground.held.get(one.name, ("", ground.place))
+    if not kept(one.name, there, ground):
+        return
+    expected = f"{one.name} {there}, the vendor's build ({place})"
+    if one.unclear:
+        yield _may(one, f"{_said(one)}: {one.unclear}", expected)
+    elif not _meets(one, there):
+        yield _replaced(one, f"{_said(one)}, which the vendor's build is not", expected)
+    elif (scene.forced or one.forced) and not one.limits and not _exact(one, there):
+        found = f"{_said(one)}, to be installed anew"
+        same = one.specifier == f"=={version.public(there)}"
+        yield (_may if same else _replaced)(one, found, expected)
+
+
+def _unknown_base(one: Asked, scene: Scene, around: Surroundings) -> Iterator[Finding]:
+    """Yield what a requirement may do where the vendor's image is not locked."""
+    name = one.name or "?"
+    if not one.name and one.unclear and scene.base:
+        yield _may(one, f"{_said(one)}: {one.unclear}", "no other build of what the base has")
+    known = around.published.get(one.name, ())
+    if not known:
+        return
+    line = _TORCH.search(scene.base) if name == "torch" else None
+    if line:
+        known = tuple(text for text in known if version.family(text, 2) == line[1]) or known
+    fitting = [text for text in known if _meets(one, text)]
+    expected = f"the vendor's build that is in the base, one of {', '.join(known[-3:])}"
+    if one.unclear:
+        yield _may(one, f"{_said(one)}: {one.unclear}", expected)
+    elif not fitting:
+        yield _replaced(one, f"{_said(one)}, which no build of the vendor is", expected)
+    elif (scene.forced or one.forced) and not one.limits and not _vendor_asked(one):
+        yield _replaced(one, f"{_said(one)}, to be installed anew", expected)
+    elif not _vendor_asked(one) and not one.limits:
+        found = f"{_said(one)}, and no lock says which build is there"
+        yield _may(one, found, expected)
+
+
+def _vendor_asked(one: Asked) -> bool:
+    return _is_vendors(one.specifier.removeprefix("=="))
+
+
+def _exact(one: Asked, there: str) -> bool:
+    return one.specifier == f"=={there}"
+
+
+def _meets(one: Asked, there: str) -> bool:
+    """Tell whether what is there is what is asked for; an address asks for its own file."""
+    if one.url and not one.specifier:
+        return False
+    exact = one.url and not _exact(one, there)
+    return not exact and SpecifierSet(one.specifier).contains(there, prereleases=True)
+
+
+def _without_plugin(
+    one: Asked, scene: Scene, around: Surroundings, beside: set[str]
+) -> Iterator[Finding]:
+    plugins = frozenset(PLUGINS.get(one.name, ()))
+    if not plugins or one.limits or "metax" not in scene.accelerators(around):
+        return
+    grounds = [ground for ground in scene.grounds(around) if ground.known]
+    if plugins & beside or _vendor_asked(one) or any(plugins & g.held.keys() for g in grounds):
+        return
+    plugin = PLUGINS[one.name][0]
+    yield Finding(
+        code="MX414",
+        outcome=Outcome.INCOMPATIBLE,
+        subject=one.name,
+        found=f"{_said(one)}, without {plugin}: the public wheels are built for CUDA",
+        expected=f"{plugin} beside it, and the {one.name} that it was released with",
+        remedy=f"Take an image of one release of {plugin}, or lock {plugin} beside it.",
+        place=one.place,
+    )
+
+
+def _is_cuda(one: Asked) -> bool:
+    pinned = version.tag(one.specifier.removeprefix("=="))
+    tagged = pinned is not None and pinned.vendor == CUDA
+    return tagged or bool(_CUDA_NAME.fullmatch(one.name) or _CUDA_PLACE.search(one.url.lower()))
+
+
+def _cuda_index(one: Index, scene: Scene, around: Surroundings) -> Iterator[Finding]:
+    if _CUDA_PLACE.search(one.url.lower()):
+        yield from _cuda(one, scene, around, f"{clean(one.url)}, an index of builds for CUDA")
+
+
+def _cuda(one: Asked | Index, scene: Scene, around: Surroundings, found: str) -> Iterator[Finding]:
+    """Yield that something is built for CUDA, if it is not for cards that run that."""
+    accelerators = scene.accelerators(around)
+    if accelerators == {NVIDIA} or (scene.base and not accelerators):
+        return
+    wrong = bool(accelerators) and NVIDIA not in accelerators
+    if wrong:
+        expected = f"builds for {', '.join(sorted(accelerators))}, which the images here are for"
+    else:
+        expected = "an image, or a lock, that says which accelerator it is for"
+    yield Finding(
+        code="MX413",
+        outcome=Outcome.INCOMPATIBLE if wrong else Outcome.UNKNOWN,
+        subject=one.name if isinstance(one, Asked) else "index",
+        found=found,
+        expected=expected,
+        remedy=KEEP if wrong else "Run the gate where images/ and lockfiles/ are.",
+        place=one.place,
+    )
+
+
+def _said(one: Asked) -> str:
+    return clean(one.text)
+
+
+def _replaced(one: Asked, found: str, expected: str) -> Finding:
+    return Finding(
+        code="MX411",
+        outcome=Outcome.INCOMPATIBLE,
+        subject=one.name,
+        found=found,
+        expected=expected,
+        remedy=KEEP,
+        place=one.place,
+    )
+
+
+def _may(one: Asked, found: str, expected: str) -> Finding:
+    return Finding(
+        code="MX412",
+        outcome=Outcome.UNKNOWN,
+        subject=one.name or _said(one),
+        found=found,
+        expected=expected,
+        remedy=f"{KEEP} A lock of this image says which build that is.",
+        place=one.place,
+    )

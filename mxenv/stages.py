@@ -1,0 +1,208 @@
+"""What the stages of a Containerfile are built upon, and what each installs."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from mxenv import containerfile, installs, requirement_lines
+from mxenv.asked import Based, Included, Unread
+from mxenv.image import SCRATCH
+from mxenv.shell_words import Word, expand
+from mxenv.verdict import Place
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mxenv.asked import Statement
+    from mxenv.containerfile import Document, Instruction
+
+_PAIR = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_SHELL = re.compile(r"(?:\S*/)?(?:ba|da|a|k|z)?sh(?:\s+-\S+)*")
+_MARK = re.compile(r"""\d*<<-?(?:"[^"\s]+"|'[^'\s]+'|[^\s<"']+)""")
+_REQUIREMENTS = re.compile(r"(?i)[^/]*(?:requirements|constraints)[^/]*\.(?:txt|in)")
+PLATFORM_VARIABLES = frozenset(
+    f"{which}{part}"
+    for which in ("BUILD", "TARGET")
+    for part in ("PLATFORM", "OS", "ARCH", "VARIANT")
+)
+
+
+@dataclass(slots=True)
+class _Stage:
+    """What is known inside one stage."""
+
+    base: str
+    variables: dict[str, str] = field(default_factory=dict)
+    arguments: dict[str, str] = field(default_factory=dict)
+    copied: list[tuple[str, str]] = field(default_factory=list)
+    """Where a file of the context lies inside."""
+
+    @property
+    def known(self) -> dict[str, str]:
+        """Return all variables; what the environment says counts more than an argument."""
+        return self.arguments | self.variables
+
+
+@dataclass(slots=True)
+class _File:
+    """What is known of the whole file."""
+
+    file: str
+    arguments: dict[str, str] = field(default_factory=dict)
+    """Those before the first stage."""
+    stages: dict[str, _Stage] = field(default_factory=dict)
+    stage: _Stage | None = None
+
+
+def parse(text: str, *, file: str) -> Iterator[Statement]:
+    """Yield what the Containerfile ``text`` is built upon and installs."""
+    known = _File(file)
+    began = False
+    for instruction in containerfile.parse(text):
+        place = Place(file=file, line=instruction.line)
+        if instruction.flaw:
+            yield Unread(text=instruction.text, reason=instruction.flaw, place=place)
+            continue
+        if instruction.keyword == "FROM":
+            yield from _from(instruction, known, place)
+            began = True
+        elif known.stage is None:
+            _argument(instruction, known.arguments, {})
+            if instruction.keyword != "ARG":
+                reason = "stands before the first FROM"
+                yield Unread(text=instruction.keyword, reason=reason, place=place)
+        else:
+            yield from _inside(instruction, known, known.stage)
+    if not began:
+        place = Place(file=file)
+        yield Unread(text="FROM", reason="there is no FROM in it", place=place)
+
+
+def _from(instruction: Instruction, known: _File, place: Place) -> Iterator[Statement]:
+    match [word for word in instruction.text.split() if not word.startswith("--")]:
+        case [image]:
+            name = ""
+        case [image, as_, name] if as_.upper() == "AS":
+            pass
+        case _:
+            known.stage = _Stage("")
+            reason = "FROM takes an image, and AS with a name"
+            yield Unread(text=instruction.text, reason=reason, place=place)
+            return
+    reference, missing = expand(image, known.arguments)
+    earlier = known.stages.get(reference.lower())
+    if earlier is not None:
+        stage = _Stage(earlier.base, dict(earlier.variables))
+    else:
+        stage = _Stage(reference)
+        unclear = f"{missing} is not known here" if missing else ""
+        if reference.lower() != SCRATCH:
+            yield Based(reference=reference, place=place, unclear=unclear)
+    known.stage = stage
+    if name:
+        known.stages[name.lower()] = stage
+
+
+def _inside(instruction: Instruction, known: _File, stage: _Stage) -> Iterator[Statement]:
+    match instruction.keyword:
+        case "ARG":
+            _argument(instruction, stage.arguments, known.arguments)
+        case "ENV":
+            _environment(instruction, stage)
+        case "COPY" | "ADD":
+            yield from _copied(instruction, known, stage)
+        case "RUN":
+            for statement in _run(instruction, known, stage):
+                yield _resolved(statement, stage, instruction)
+        case _:
+            pass  # installs nothing
+
+
+def _argument(instruction: Instruction, into: dict[str, str], defaults: dict[str, str]) -> None:
+    """Take an ``ARG``: its default, or that of the file's head."""
+    if instruction.keyword != "ARG":
+        return
+    for word in containerfile.words(instruction):
+        name, equals, value = word.partition("=")
+        if equals:
+            text, missing = expand(value, into | defaults)
+            if not missing:
+                into[name] = text
+        elif name in defaults:
+            into[name] = defaults[name]
+
+
+def _environment(instruction: Instruction, stage: _Stage) -> None:
+    said = containerfile.words(instruction)
+    if said and "=" not in said[0]:
+        said = (f"{said[0]}={' '.join(said[1:])}",)  # the old form: ENV NAME value
+    for word in said:
+        name, equals, value = word.partition("=")
+        if not equals or not _PAIR.fullmatch(name):
+            continue
+        text, missing = expand(value, stage.known)
+        stage.variables.pop(name, None)
+        stage.arguments.pop(name, None)
+        if not missing:
+            stage.variables[name] = text
+
+
+def _copied(instruction: Instruction, known: _File, stage: _Stage) -> Iterator[Statement]:
+    """Note where files of the context lie; read requirements that stand in the file itself."""
+    *sources, target = containerfile.words(instruction) or ("",)
+    if not any(flag.startswith("--from=") for flag in instruction.flags):
+        stage.copied += [(source, target) for source in sources if not source.startswith("<<")]
+    for document in instruction.documents:
+        if _REQUIREMENTS.fullmatch(target.rpartition("/")[2] or document.name):
+            yield from _requirements(document, known, stage)
+
+
+def _requirements(document: Document, known: _File, stage: _Stage) -> Iterator[Statement]:
+    first = document.pieces[0][0] - 1 if document.pieces else 0
+    text = "".join(piece for _, piece in document.pieces)
+    for found in requirement_lines.parse(text, file=known.file, base=stage.base):
+        place = replace(found.place, line=found.place.line + first)
+        yield replace(found, place=place)
+
+
+def _run(instruction: Instruction, known: _File, stage: _Stage) -> Iterator[Statement]:
+    if (listed := instruction.listed) is not None:
+        words = tuple(Word(text=text, line=instruction.line) for text in listed)
+        yield from installs.of_command(words, file=known.file, base=stage.base)
+        return
+    plain = _MARK.sub("", instruction.text).strip() if instruction.documents else ""
+    if instruction.documents and (not plain or _SHELL.fullmatch(plain)):
+        for document in instruction.documents:
+            yield from installs.of_script(
+                document.pieces, file=known.file, base=stage.base, variables=stage.known
+            )
+        return
+    yield from installs.of_script(
+        instruction.value, file=known.file, base=stage.base, variables=stage.known
+    )
+
+
+def _resolved(statement: Statement, stage: _Stage, instruction: Instruction) -> Statement:
+    """Return an included file's places in the context, by what was copied into the stage."""
+    if not isinstance(statement, Included) or not statement.files:
+        return statement
+    wanted = statement.files[0].removeprefix("./")
+    name = wanted.rpartition("/")[2]
+    mounted = [
+        pairs["source"]
+        for flag in instruction.flags
+        if flag.startswith("--mount=")
+        for pairs in [dict(part.partition("=")[::2] for part in flag[8:].split(","))]
+        if pairs.get("target", pairs.get("dst", "")).removeprefix("./") == wanted
+        and "source" in pairs
+    ]
+    copied = [
+        source
+        for source, target in reversed(stage.copied)
+        if target.removeprefix("./") == wanted or source.rpartition("/")[2] == name
+    ]
+    relative = [] if wanted.startswith("/") else [wanted]
+    files = tuple(dict.fromkeys((*mounted, *copied, *relative, name)))
+    return replace(statement, files=files)
