@@ -21,6 +21,11 @@ _URL = re.compile(
     r"(?P<path>/[A-Za-z0-9/._~!$&'(+*),;=:%-]*)?(?:[?#].*)?"
 )
 _REVISION = re.compile(r"[0-9A-Fa-f]{6,64}|[0-9]{1,12}")
+_TOPS = re.compile(r"^(?:([^/\n]*/)[^\n]*+(?:\n\1[^\n]*+)*+|([^/\n]*)$)", re.MULTILINE)
+"""What lines begin with, up to a slash, once for all lines in a row that begin with the same.
+
+A RECORD has tens of thousands, most of them below one folder; possessive, so as to hold none.
+"""
 _METADATA = (".dist-info/METADATA", ".egg-info/PKG-INFO", ".egg-info")
 _INTERPRETER = re.compile(r"(?:/[^/\0\s]+)+/bin/python3?(?:\.[0-9]+)?")
 
@@ -45,7 +50,8 @@ def names(text: str) -> str:
     """
     marked = f"\n{text}"
     lines: set[str] = set()
-    for top, slash in {line.partition("/")[:2] for line in text.split("\n")}:
+    for folder, line in set(_TOPS.findall(text)):
+        top, slash = (folder[:-1], True) if folder else (line, False)
         quoted = top[:1] == '"'
         name, comma, _ = top[quoted:].partition(",")
         name = name.rstrip("\r")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
-import unicodedata
 from typing import TYPE_CHECKING
 
 from mxenv.verdict import Outcome
@@ -25,6 +23,8 @@ NARROWEST = 24
 
 def harmless(text: str) -> str:
     """Return ``text`` in one line, control characters spelt out: a node may say anything."""
+    if text.isprintable():
+        return text  # as nearly all are, and a look at each character takes far longer
     return "".join(
         " " if c in "\n\r\t" else c.encode("unicode_escape").decode() if _controls(c) else c
         for c in text
@@ -32,6 +32,8 @@ def harmless(text: str) -> str:
 
 
 def _controls(character: str) -> bool:
+    import unicodedata  # noqa: PLC0415 - imported late: most texts are printable
+
     return unicodedata.category(character) in {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
 
 
@@ -40,6 +42,8 @@ def wrapped(text: str, page: Page, *, indent: int) -> list[str]:
     text = harmless(text)
     if not page.width:
         return [text]
+    import textwrap  # noqa: PLC0415 - imported late: only a terminal needs it
+
     lines = textwrap.wrap(
         text,
         width=max(page.width - indent, NARROWEST),

@@ -14,7 +14,7 @@ from mxenv.transports._tree import Unanswered
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-SMALL = 1 << 16
+SMALL = 1 << 18
 """Bytes of a file that is small."""
 KINDS = {
     stat.S_IFREG: "file",
@@ -60,7 +60,7 @@ class DiskTree:
                 raise Unanswered("not a file any more")
             if 0 < found.st_size <= SMALL:
                 # What is small is read at once: thousands are, and a reader costs more than that.
-                content = os.read(number, SMALL + 1)
+                content = os.read(number, found.st_size + 1)
                 if len(content) == found.st_size:
                     return io.BytesIO(content)
                 os.lseek(number, 0, os.SEEK_SET)
