@@ -45,14 +45,14 @@ def nearest_pair(found: Stack, matrix: Matrix) -> Tested | None:
             (not same_family(row.sdk, found.sdk.version))
             + (version.parse(row.kmd) != version.parse(found.kmd.version)),
             not same_family(row.sdk, found.sdk.version),
-            _gap(row.kmd, found.kmd.version) + _gap(row.sdk, found.sdk.version),
+            gap(row.kmd, found.kmd.version) + gap(row.sdk, found.sdk.version),
             row.id,
         )
 
     return min(matrix.tested, key=distance, default=None)
 
 
-def _gap(left: str, right: str) -> tuple[int, ...]:
+def gap(left: str, right: str) -> tuple[int, ...]:
     """Return how far two versions are apart, field by field."""
     a, b = version.fields(left), version.fields(right)
     width = max(len(a), len(b))
@@ -80,7 +80,7 @@ def nearest_row(component: Component, fits: Iterable[Fit]) -> Fit | None:
     """Return the row that has the component and fits the rest of the node best."""
 
     def rank(fit: Fit) -> tuple[int, tuple[int, ...], str]:
-        gap = _gap(fit.pins[component.name], component.version)
-        return (-len(fit.matched), gap, fit.row.row)
+        apart = gap(fit.pins[component.name], component.version)
+        return (-len(fit.matched), apart, fit.row.row)
 
     return min((fit for fit in fits if component.name in fit.pins), key=rank, default=None)
