@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from mxenv import version
 from mxenv.constraint import equal
-from mxenv.ruling import guard, of_the_place
+from mxenv.ruling import guard, looked, of_the_place
 from mxenv.stack import listed
 from mxenv.verdict import Finding, Outcome
 
@@ -31,7 +31,7 @@ def findings(found: Stack, matrix: Matrix) -> Iterator[Finding]:
         asked = (*row.when, *row.requires)
         if row.applies or (found.image and any(of_the_place(one.selector) for one in asked)):
             continue
-        applies, guards = guard(row.when, found)
+        applies = guard(row.when, found)
         if applies is Outcome.INCOMPATIBLE:
             continue
         checks = tuple(chain.from_iterable(one.check(found.snapshot) for one in row.requires))
@@ -40,7 +40,7 @@ def findings(found: Stack, matrix: Matrix) -> Iterator[Finding]:
         if worst is Outcome.COMPATIBLE:
             yield _finding("MX125", worst, row, shown)
         elif worst is Outcome.UNKNOWN or applies is Outcome.UNKNOWN:
-            yield _finding("MX127", Outcome.COMPATIBLE, row, shown or guards)
+            yield _finding("MX127", Outcome.COMPATIBLE, row, shown or looked(row.when, found))
         elif tested := _seen_on(shown, found, matrix):
             yield _excused(row, shown, tested)
         else:

@@ -94,9 +94,14 @@ class Constraint:
 
     def best(self, snapshot: Snapshot) -> Outcome:
         """Return the best outcome of any instance, without saying what was found."""
-        outcomes = (self._judge(seen.reading) for seen in self.selector.seen(snapshot))
-        told = [outcome for outcome in outcomes if outcome is not None]
-        return max(told, default=Outcome.UNKNOWN)
+        best = None
+        for seen in self.selector.seen(snapshot):
+            outcome = self._judge(seen.reading)
+            if outcome is Outcome.COMPATIBLE:
+                return outcome
+            if outcome is not None:
+                best = outcome if best is None else max(best, outcome)
+        return Outcome.UNKNOWN if best is None else best
 
     def _judge(self, reading: Reading) -> Outcome | None:
         match reading:

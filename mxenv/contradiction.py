@@ -119,7 +119,7 @@ def _tested(matrix: Matrix, keys: Mapping[str, FactKey]) -> Iterator[Remark]:
     for row in matrix.tested:
         found = stack(_node(row, keys), _PLACE)
         for broken in matrix.broken:
-            if guard(broken.when, found)[0] is Outcome.COMPATIBLE:
+            if guard(broken.when, found) is Outcome.COMPATIBLE:
                 said = f"was seen working, and {broken.row} has it as broken"
                 hint = "narrow the broken row, or see what else was different"
                 yield Remark(row=row.row, kind="contradiction", message=said, hint=hint)

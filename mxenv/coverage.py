@@ -15,6 +15,7 @@ from mxenv.stack import (
     held,
     listed,
     named,
+    pins,
     sdk_family,
     seen_working,
 )
@@ -127,10 +128,11 @@ def _packages(found: Stack, matrix: Matrix) -> Iterator[Finding]:
     beside: dict[str, tuple[Fit, list[Component]]] = {}
     for component in named(found, fits, matrix):
         fitting = [fit for fit in usable if component.name in fit.matched]
-        near = nearest_row(component, fits)
         if fitting:
             yield _covered(component, _best(fitting), "this version, with the others here")
-        elif near and component.name in near.matched:
+            continue
+        near = nearest_row(component, fits)
+        if near and component.name in near.matched:
             beside.setdefault(near.row.row, (near, []))[1].append(component)
         else:
             yield _uncovered(component, near, found, matrix)
@@ -223,8 +225,9 @@ def _elsewhere(component: Component, found: Stack, matrix: Matrix) -> str:
 
 def releases_of(component: Component, matrix: Matrix) -> tuple[Release, ...]:
     """Return the releases that have the component exactly as it is."""
-    versions = {component.name: component.version}
-    return tuple(row for row in matrix.releases if held(row, versions).matched)
+    name, installed = component.name, component.version
+    rows = matrix.publishing.get(name, ())
+    return tuple(row for row in rows if pins(dict(row.components)[name], installed, row.sdk))
 
 
 def _unread(component: Component, missing: Outcome, expected: str) -> Finding | None:

@@ -7,8 +7,10 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
+
+    from mxenv.selector import Seen
 
 Value = str | int | float | tuple[str | int | float, ...]
 """What a fact may hold; versions are strings, exactly as they were read."""
@@ -117,6 +119,14 @@ class Snapshot:
     taken_at: datetime
     facts: tuple[Fact, ...]
     _index: dict[str, tuple[Fact, ...]] = field(init=False, repr=False, compare=False, hash=False)
+    _instances: dict[str, dict[str, list[Fact]]] = field(
+        init=False, repr=False, compare=False, hash=False
+    )
+    """The facts of a key by instance, once somebody asked for one."""
+    seen: dict[tuple[str, str], tuple[Seen, ...]] = field(
+        init=False, repr=False, compare=False, hash=False
+    )
+    """What `mxenv.selector` found, by key and instance: a matrix asks for the same things often."""
 
     def __post_init__(self) -> None:
         """Sort the facts, so that equal knowledge is an equal value."""
@@ -126,17 +136,28 @@ class Snapshot:
         for fact in ordered:
             index.setdefault(fact.key, []).append(fact)
         object.__setattr__(self, "_index", {key: tuple(facts) for key, facts in index.items()})
+        object.__setattr__(self, "_instances", {})
+        object.__setattr__(self, "seen", {})
 
     def of(self, key: str) -> tuple[Fact, ...]:
         """Return every fact of ``key``, one or more an instance."""
         return self._index.get(key, ())
+
+    def instances(self, key: str) -> Mapping[str, Sequence[Fact]]:
+        """Return the facts of ``key`` by their instance."""
+        found = self._instances.get(key)
+        if found is None:
+            found = self._instances[key] = {}
+            for fact in self.of(key):
+                found.setdefault(fact.instance, []).append(fact)
+        return found
 
     def reading(self, key: str, instance: str = "") -> Reading:
         """Return what is known of one fact; a key that nobody asked for is not known.
 
         Several sources may have been asked: one that read it counts, then one that could not.
         """
-        readings = [fact.reading for fact in self.of(key) if fact.instance == instance]
+        readings = [fact.reading for fact in self.instances(key).get(instance, ())]
         for kind in (Observed, Unreadable, Absent):
             for reading in readings:
                 if isinstance(reading, kind):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mxenv import version
@@ -196,6 +196,18 @@ class Matrix:
     formats: tuple[Format, ...] = ()
     overrides: tuple[Override, ...] = ()
     """Which rows stand in the place of rows of other files."""
+    publishing: dict[str, tuple[Release, ...]] = field(
+        init=False, repr=False, compare=False, hash=False
+    )
+    """The releases that have a distribution, by its name."""
+
+    def __post_init__(self) -> None:
+        """Sort the releases by what they are made of."""
+        index: dict[str, list[Release]] = {}
+        for row in self.releases:
+            for name, _ in row.components:
+                index.setdefault(name, []).append(row)
+        object.__setattr__(self, "publishing", {name: tuple(index[name]) for name in index})
 
     @property
     def rows(self) -> tuple[Row, ...]:

@@ -60,7 +60,7 @@ def rule(found: Stack, matrix: Matrix, tested: Sequence[Tested]) -> Iterator[Rul
     for row in matrix.rules:
         if found.image and any(map(of_the_place, _selectors(row))):
             continue
-        applies, guards = guard(row.when, found)
+        applies = guard(row.when, found)
         if applies is Outcome.INCOMPATIBLE:
             continue
         asked: tuple[Constraint | Agreement, ...] = (*row.requires, *row.agree)
@@ -70,38 +70,43 @@ def rule(found: Stack, matrix: Matrix, tested: Sequence[Tested]) -> Iterator[Rul
         worst = min(check.outcome for check in checks)
         if worst is Outcome.COMPATIBLE or applies is Outcome.COMPATIBLE:
             shown = tuple(check for check in checks if check.outcome is worst)
-            exact = _exact(shown, guards, tested) if worst is Outcome.INCOMPATIBLE else None
+            broken = worst is Outcome.INCOMPATIBLE
+            exact = _exact((*shown, *looked(row.when, found)), tested) if broken else None
             yield Ruled(rule=row, checks=shown, outcome=worst, tested=exact)
         else:
+            guards = looked(row.when, found)
             unread = tuple(check for check in guards if check.outcome is Outcome.UNKNOWN)
             yield Ruled(rule=row, checks=unread, outcome=Outcome.UNKNOWN)
 
 
-def _exact(
-    checks: Sequence[Check], guards: Sequence[Check], tested: Sequence[Tested]
-) -> Tested | None:
+def _exact(checks: Sequence[Check], tested: Sequence[Tested]) -> Tested | None:
     """Return the tested row that has everything the rule looked at, if one has."""
-    about = frozenset[str]().union(*(check.about for check in (*checks, *guards)))
+    about = frozenset[str]().union(*(check.about for check in checks))
     for row in tested:
         if about <= {"metax.kmd", "metax.sdk", *dict(row.packages)}:
             return row
     return None
 
 
-def guard(when: Sequence[Constraint], found: Stack) -> tuple[Outcome, tuple[Check, ...]]:
-    """Return whether all guards are met, each by some instance, and what was looked at."""
+def guard(when: Sequence[Constraint], found: Stack) -> Outcome:
+    """Return whether all guards are met, each by some instance."""
     outcome = Outcome.COMPATIBLE
     # Most rows speak of what is not here, and one guard tells: nothing else is worked out then.
     for constraint in when:
         outcome = min(outcome, constraint.best(found.snapshot))
         if outcome is Outcome.INCOMPATIBLE:
-            return outcome, ()
-    looked: list[Check] = []
+            break
+    return outcome
+
+
+def looked(when: Sequence[Constraint], found: Stack) -> tuple[Check, ...]:
+    """Return what the guards looked at: of each, the instances that meet it best."""
+    shown: list[Check] = []
     for constraint in when:
         checks = tuple(constraint.check(found.snapshot))
         met = max(check.outcome for check in checks)
-        looked += (check for check in checks if check.outcome is met)
-    return outcome, tuple(looked)
+        shown += (check for check in checks if check.outcome is met)
+    return tuple(shown)
 
 
 def of_the_place(selector: Selector) -> bool:
@@ -145,9 +150,9 @@ def known_broken(found: Stack, matrix: Matrix) -> Iterator[Finding]:
     for row in matrix.broken:
         if found.image and any(of_the_place(constraint.selector) for constraint in row.when):
             continue
-        outcome, guards = guard(row.when, found)
+        outcome = guard(row.when, found)
         if outcome is not Outcome.INCOMPATIBLE:
-            yield _breakage(row, outcome, guards)
+            yield _breakage(row, outcome, looked(row.when, found))
 
 
 def _breakage(row: Broken, met: Outcome, guards: Sequence[Check]) -> Finding:

@@ -118,9 +118,14 @@ class Selector:
         What lists a thing's parts is complete unless it says otherwise: where distributions were
         read and none is called ``torch``, torch is absent; where nothing was read, it is unknown.
         """
+        known = snapshot.seen.get((self.key.name, self.instance))
+        if known is None:
+            known = snapshot.seen[self.key.name, self.instance] = self._look(snapshot)
+        return known
+
+    def _look(self, snapshot: Snapshot) -> tuple[Seen, ...]:
         facts = snapshot.of(self.key.name)
-        instances = dict.fromkeys(f.instance for f in facts if f.instance or not self.key.instance)
-        meant = [i for i in instances if self.instance in ("*", self._parts(i)[-1])]
+        meant = [i for i in snapshot.instances(self.key.name) if self._means(i)]
         if meant:
             return tuple(self._best(snapshot, instance) for instance in meant)
         blind = [f for f in facts if isinstance(f.reading, Unreadable)]
@@ -134,10 +139,18 @@ class Selector:
         whole = replace(self, accessor=Accessor.WHOLE)
         return (Seen(label=str(whole), name=self.instance, reading=reading, fact=fact),)
 
+    def _means(self, instance: str) -> bool:
+        if not instance:
+            return not self.key.instance
+        return self.instance == "*" or (
+            # Most of a long list are told apart by their ends, which is quick.
+            instance.endswith(self.instance) and self._parts(instance)[-1] == self.instance
+        )
+
     def _best(self, snapshot: Snapshot, instance: str) -> Seen:
         key, name = self.key.name, self._parts(instance)[-1]
         reading = snapshot.reading(key, instance)
-        fact = next(f for f in snapshot.of(key) if f.instance == instance and f.reading == reading)
+        fact = next(f for f in snapshot.instances(key)[instance] if f.reading == reading)
         return Seen(label=fact.label, name=name, reading=reading, fact=fact)
 
     def _parts(self, instance: str) -> tuple[str, ...]:

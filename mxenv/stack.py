@@ -226,8 +226,9 @@ def named(found: Stack, fits: Iterable[Fit], matrix: Matrix) -> tuple[Component,
     without a tag, or upstream's build over the vendor's, is part of the stack as well.
     """
     tagged = {package.name for package in found.tagged}
-    published = {name for row in matrix.releases for name, _ in row.components}
-    names = tagged.union(FRAMEWORKS, published, *(f.pins for f in fits if f.matched & tagged))
+    names = tagged.union(
+        FRAMEWORKS, matrix.publishing, *(f.pins for f in fits if f.matched & tagged)
+    )
     return tuple(package for package in found.packages if package.name in names)
 
 

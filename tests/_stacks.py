@@ -44,6 +44,8 @@ KEYS = {
         FactKey(name="metax.device.state", meaning="state", instance="bdf"),
         FactKey(name="metax.device.count", meaning="number of cards", node_only=True),
         FactKey(name="metax.device.driver", meaning="its driver", instance="bdf", view=View.HOST),
+        FactKey(name="metax.device.slice", meaning="slice", instance="bdf/n"),
+        FactKey(name="metax.device.sriov", meaning="SR-IOV", instance="bdf", view=View.HOST),
         FactKey(name="metax.brand", meaning="brand"),
         FactKey(name="metax.driver_package", meaning="package of the driver"),
         FactKey(name="metax.bridge", meaning="CUDA that cu-bridge stands for"),

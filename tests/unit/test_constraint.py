@@ -228,3 +228,25 @@ class TestAgreement:
         relation = self.relation("python.package[a]", "python.package[b].sdk")
         labels = (("python.package[/e/a]", "1.0.0"), ("python.package[/e/b]", "2.0"))
         assert self.outcomes(relation, *labels) == [DUNNO]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("python.package[*].sdk == 3.5.3.*", GOOD),
+        ("python.package[*].sdk == 3.7.0.*", BAD),
+        ("python.package[*].sdk == 3.5.3.9.*", DUNNO),
+        ("python.package[plain].sdk == 3.5.3.*", DUNNO),
+    ],
+)
+def test_the_best_of_all_instances_is_told_without_what_was_found(
+    text: str, expected: Outcome
+) -> None:
+    node = snapshot(
+        fact("python.package[/e/apex]", "0.1+metax3.5.3"),
+        fact("python.package[/e/plain]", "1.0"),
+        fact("python.package[/e/torch]", "2.8.0+metax3.8.0.7"),
+    )
+    constraint = Constraint.parse(text, keys=KEYS)
+    assert constraint.best(node) is expected
+    assert constraint.best(node) is max(check.outcome for check in constraint.check(node))
