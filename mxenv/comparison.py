@@ -59,7 +59,8 @@ class Comparison:
     differences: tuple[Difference, ...]
     """Every fact that differs: none exactly if the node digests are equal."""
     counterparts: tuple[Counterpart, ...] = ()
-    """What stands for what; empty if the nodes are of one vendor, or it cannot be told of which."""
+    """What stands for what: everything that two vendors have, or of one vendor what differs on
+    cards in other places. Empty if it cannot be told whose the nodes are."""
     others: tuple[Difference, ...] = ()
     """The differences that no counterpart speaks of."""
 
@@ -70,21 +71,20 @@ def compare(
     """Compare two nodes; ``vendors`` are the prefixes of the facts that each vendor has."""
     differences = diff(before, after, keys)
     one, other = vendor(before, vendors), vendor(after, vendors)
-    if not (one and other) or one == other:
-        return Comparison(differences=differences, others=differences)
-    # A fact of a card that is no vendor's (its place on the bus) differs by its address alone.
+    # A fact of a card in another place differs by its address alone.
     named = sorted({d.key for d in differences if _per_card(d.key, keys)})
+    if not (one and other) or (one == other and _same_places(one, before, after, keys)):
+        return Comparison(differences=differences, others=differences)
+    if one == other:
+        return Comparison(
+            differences=differences,
+            counterparts=tuple(_of_cards(named, before, after, keys)),
+            others=tuple(d for d in differences if d.key not in named),
+        )
     shared = [name for name in named if name.partition(".")[0] not in vendors]
     counterparts = (
         *_counterparts(one, _by_name(one, before, keys), other, _by_name(other, after, keys)),
-        *(
-            Counterpart(
-                name=name,
-                before=_side("", keys[name], before),
-                after=_side("", keys[name], after),
-            )
-            for name in shared
-        ),
+        *_of_cards(shared, before, after, keys),
     )
     told = {
         difference
@@ -107,6 +107,31 @@ def vendor(snapshot: Snapshot, vendors: Collection[str]) -> str:
     anything = [prefix for prefix, names in present.items() if names]
     candidates = cards or anything
     return candidates[0] if len(candidates) == 1 else ""
+
+
+def _same_places(
+    vendor: str, before: Snapshot, after: Snapshot, keys: Mapping[str, FactKey]
+) -> bool:
+    """Return whether the cards of two nodes have the same addresses."""
+    one, other = (
+        {
+            part
+            for fact, _ in observed(snapshot.facts)
+            if fact.key.startswith(f"{vendor}.") and _per_card(fact.key, keys)
+            for name, part in _named_parts(keys[fact.key], fact.instance)
+            if name.startswith("@")
+        }
+        for snapshot in (before, after)
+    )
+    return one == other
+
+
+def _of_cards(
+    names: Iterable[str], before: Snapshot, after: Snapshot, keys: Mapping[str, FactKey]
+) -> Iterator[Counterpart]:
+    for name in names:
+        sides = (_side("", keys[name], snapshot) for snapshot in (before, after))
+        yield Counterpart(name=name, before=next(sides), after=next(sides))
 
 
 def _told(difference: Difference, one: str, other: str, vendors: Collection[str]) -> bool:
@@ -185,8 +210,9 @@ def _counting(readings: Collection[Reading]) -> Collection[Reading]:
 
 def apart(key: FactKey, instance: str) -> str:
     """Return what of ``instance`` is no address: a firmware unit, a parameter's name."""
-    parts = key.parts(instance)
-    names = key.instance.split("/")
-    return "/".join(
-        part for name, part in zip(names, parts, strict=False) if not name.startswith("@")
-    )
+    return "/".join(part for name, part in _named_parts(key, instance) if not name.startswith("@"))
+
+
+def _named_parts(key: FactKey, instance: str) -> Iterator[tuple[str, str]]:
+    # Of an instance that is nobody's, the last parts are missing.
+    return zip(key.instance.split("/"), key.parts(instance), strict=False)

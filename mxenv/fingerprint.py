@@ -31,6 +31,8 @@ At = tuple[str, str]
 """A key and an instance."""
 Forms = dict[str, "Reading"]
 """What was read of one fact, by its canonical form."""
+VALUE, NOTHING, UNKNOWN, NO_VALUE = range(4)
+"""What one side of a difference has; of both, that neither has a value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +52,10 @@ class Difference:
     key: str
     instance: str
     before: tuple[Reading, ...]
-    """What the first side knows, a reading a source at most; empty if nothing was asked."""
+    """What the first side knows, a reading a source at most; empty if it has nothing there.
+
+    Why nobody knows whether it has, if its list may not be whole.
+    """
     after: tuple[Reading, ...]
 
     @property
@@ -64,6 +69,21 @@ class Difference:
         if not self.before:
             return "added"
         return "changed" if self.after else "removed"
+
+    @property
+    def rank(self) -> int:
+        """Return how little it tells.
+
+        Least of two values, then of one that is there or is not, then of one whose other side
+        nobody knows; most where neither side has a value.
+        """
+        kinds = (_kind(self.before), _kind(self.after))
+        return max(kinds) if min(kinds) == VALUE else NO_VALUE
+
+
+def _kind(readings: tuple[Reading, ...]) -> int:
+    kinds = {Observed: VALUE, Absent: NOTHING, Unreadable: UNKNOWN}
+    return min((kinds[type(reading)] for reading in readings), default=NOTHING)
 
 
 def fingerprint(snapshot: Snapshot, keys: Mapping[str, FactKey]) -> Fingerprint:
@@ -83,7 +103,7 @@ def fingerprint(snapshot: Snapshot, keys: Mapping[str, FactKey]) -> Fingerprint:
 
 def diff(before: Snapshot, after: Snapshot, keys: Mapping[str, FactKey]) -> tuple[Difference, ...]:
     """Return every fact that differs: none exactly if the node digests are equal."""
-    return _differences(_known(before, keys), _known(after, keys))
+    return _differences(_known(before, keys), _known(after, keys), keys)
 
 
 def stack_diff(
@@ -93,7 +113,7 @@ def stack_diff(
 
     None exactly if the stack digests are equal; an instance is named without its addresses.
     """
-    return _differences(_stack(before, keys), _stack(after, keys))
+    return _differences(_stack(before, keys), _stack(after, keys), keys)
 
 
 def _stack(snapshot: Snapshot, keys: Mapping[str, FactKey]) -> dict[At, Forms]:
@@ -106,17 +126,32 @@ def _stack(snapshot: Snapshot, keys: Mapping[str, FactKey]) -> dict[At, Forms]:
     return stack
 
 
-def _differences(one: Mapping[At, Forms], other: Mapping[At, Forms]) -> tuple[Difference, ...]:
+def _differences(
+    one: Mapping[At, Forms], other: Mapping[At, Forms], keys: Mapping[str, FactKey]
+) -> tuple[Difference, ...]:
     return tuple(
         Difference(
             key=at[0],
             instance=at[1],
-            before=tuple(one.get(at, {}).values()),
-            after=tuple(other.get(at, {}).values()),
+            before=_readings(one, at, keys),
+            after=_readings(other, at, keys),
         )
         for at in sorted(one.keys() | other.keys())
         if one.get(at, {}).keys() != other.get(at, {}).keys()
     )
+
+
+def _readings(
+    known: Mapping[At, Forms], at: At, keys: Mapping[str, FactKey]
+) -> tuple[Reading, ...]:
+    """Return what one side knows; of what it does not list, why its list may not be whole."""
+    if at in known:
+        return tuple(known[at].values())
+    name, instance = at
+    group = "/".join(_key(name, keys).parts(instance)[:-1])
+    marks = (known.get((name, whole), {}) for whole in (f"{group}/*", group, "*", ""))
+    unknown = (r for forms in marks for r in forms.values() if isinstance(r, Unreadable))
+    return tuple(unknown)[:1]
 
 
 def _known(snapshot: Snapshot, keys: Mapping[str, FactKey]) -> dict[At, Forms]:

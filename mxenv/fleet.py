@@ -76,7 +76,7 @@ class Group:
     members: tuple[str, ...]
     """Their addresses."""
     differences: tuple[Difference, ...] = ()
-    """From the largest group, which is ``before``; the first `SHOWN` of them."""
+    """From the largest group, which is ``before``; the first `SHOWN`, those that tell most."""
     count: int = 0
     """How many differences there are."""
 
@@ -149,7 +149,7 @@ def _group(
         name=_letters(number),
         stack=stack,
         members=tuple(members),
-        differences=differences[:SHOWN],
+        differences=tuple(sorted(differences, key=lambda difference: difference.rank)[:SHOWN]),
         count=len(differences),
     )
 

@@ -197,16 +197,28 @@ def _absent(facts: Iterable[Fact], given: Snapshot, page: Page) -> Iterator[str]
             yield page.paint(f"  {line}" if i == 0 else line, "dim")
 
 
-def differences(given: Sequence[Difference], page: Page) -> str:
-    """Return what differs, fact by fact, the first side above the second."""
-    lines: list[str] = []
-    for difference in given:
-        lines.append(page.paint(harmless(difference.label), "bold"))
-        for sign, readings, style in (
-            ("-", difference.before, "red"),
-            ("+", difference.after, "green"),
-        ):
-            said = " | ".join(map(worded, readings)) or "not asked"
-            first, *rest = wrapped(said, page, indent=4)
-            lines += [page.paint(f"  {sign} {first}", style), *rest]
-    return "".join(line + "\n" for line in lines)
+def differences(given: Iterable[Difference], page: Page) -> Iterator[str]:
+    """Yield the lines of what differs, fact by fact, the first side above the second.
+
+    Many instances of one key that differ in the same are told of at once.
+    """
+    alike: dict[tuple[str, object, object], list[Difference]] = defaultdict(list)
+    ordered = list(given)
+    for one in ordered:
+        alike[one.key, one.before, one.after].append(one)
+    for one in ordered:
+        same = alike[one.key, one.before, one.after]
+        if page.verbose or len(same) <= FEW:
+            yield from _difference(one.label, one, page)
+        elif one is same[0]:
+            label = f"{one.key} x {len(same)}  ({one.instance} .. {same[-1].instance})"
+            yield from _difference(label, one, page)
+
+
+def _difference(label: str, one: Difference, page: Page) -> Iterator[str]:
+    yield page.paint(harmless(label), "bold")
+    for sign, readings, style in (("-", one.before, "red"), ("+", one.after, "green")):
+        said = " | ".join(map(worded, readings)) or "nothing"
+        first, *rest = wrapped(said, page, indent=4)
+        yield page.paint(f"  {sign} {first}", style)
+        yield from rest

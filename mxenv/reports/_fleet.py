@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from mxenv.fingerprint import NO_VALUE
 from mxenv.reports._facts import differences
 from mxenv.reports._page import STYLES, harmless, table, wrapped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from mxenv.fleet import Fleet, Group, Member
     from mxenv.reports import Page
@@ -43,9 +45,15 @@ def _table(given: Fleet, page: Page) -> Iterator[str]:
     rows = [head, *(_cells(member, given) for member in given.members)]
     rows = [[cell for cell, keep in zip(row, kept, strict=True) if keep] for row in rows]
     lines = table(rows)
+    below = failed and 0 < page.width < max(map(len, lines))
+    if below:
+        lines = table([row[:-1] for row in rows])
     yield page.paint(lines[0], "bold")
     for member, line in zip(given.members, lines[1:], strict=True):
         yield page.paint(line, _style(member))
+        if below and member.failure is not None:
+            why = wrapped(_why(member), _within(page, 4), indent=0)
+            yield from (page.paint(text, _style(member)) for text in _indented(why, by=4))
 
 
 def _style(member: Member) -> str:
@@ -72,15 +80,18 @@ def _group(group: Group, given: Fleet, page: Page) -> Iterator[str]:
     count = len(group.members)
     head = f"stack {group.name}  {group.stack}  {count} node{'' if count == 1 else 's'}"
     yield page.paint(head, "bold")
-    yield from _indented(wrapped(_named(group.members, page), page, indent=2))
+    yield from _indented(wrapped(_named(group.members, page), _within(page, 2), indent=2))
     if group is given.groups[0]:
         return
-    shown = group.differences if page.verbose else group.differences[:FEW]
+    told = [one for one in group.differences if page.verbose or one.rank < NO_VALUE]
+    shown = told if page.verbose else told[:FEW]
     facts = "1 fact" if group.count == 1 else f"{group.count} facts"
     yield f"  differs from {given.groups[0].name} (-) in {facts}:"
-    yield from _indented(differences(shown, page).splitlines(), by=4)
+    yield from _indented(differences(shown, _within(page, 4)), by=4)
     if left := group.count - len(shown):
-        yield f"    and {left} more"
+        # Those that tell most are kept, and come first.
+        valued = page.verbose or len(shown) < len(told)
+        yield f"    and {left} more{'' if valued else ' without a value on either side'}"
 
 
 def _named(addresses: tuple[str, ...] | list[str], page: Page) -> str:
@@ -89,13 +100,18 @@ def _named(addresses: tuple[str, ...] | list[str], page: Page) -> str:
     return ", ".join(few) + (f" and {left} more (-v names them)" if left else "")
 
 
-def _indented(lines: list[str], *, by: int = 2) -> Iterator[str]:
+def _indented(lines: Iterable[str], *, by: int = 2) -> Iterator[str]:
     yield from (f"{' ' * by}{line}" for line in lines)
+
+
+def _within(page: Page, columns: int) -> Page:
+    """Return a page as wide as what is left of ``page`` beside ``columns``."""
+    return replace(page, width=max(page.width - columns, 1)) if page.width else page
 
 
 def _summary(given: Fleet) -> str:
     count, failed = len(given.members), len(given.statuses)
-    said = f"{count} nodes, {count - failed} asked"
+    said = f"{count} node{'' if count == 1 else 's'}, {count - failed} asked"
     if failed:
         said += f", {failed} not"
     if given.groups:

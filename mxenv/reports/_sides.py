@@ -6,6 +6,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from mxenv.facts import Absent, Observed
+from mxenv.fingerprint import NO_VALUE
 from mxenv.reports._facts import LABEL, differences, worded
 from mxenv.reports._page import harmless, wrapped
 
@@ -27,13 +28,25 @@ ONE_BY_ONE = "python.package"
 
 
 def comparison(given: Comparison, page: Page) -> str:
-    """Return what differs; of two vendors' nodes one line for everything they both have."""
+    """Return what differs, what tells most first; what stands for what has one line each."""
     if not given.counterparts:
-        return differences(given.others, page)
+        return "".join(f"{line}\n" for line in _plainly(given.others, page))
     column = min(max(len(harmless(one.name)) for one in given.counterparts), LABEL)
     lines = [line for one in given.counterparts for line in _counterpart(one, page, column)]
     others = [*_others(given.others, page)]
     return "".join(f"{line}\n" for line in [*lines, *([""] if others else []), *others])
+
+
+def _plainly(given: Sequence[Difference], page: Page) -> Iterator[str]:
+    told = [one for one in given if page.verbose or one.rank < NO_VALUE]
+    yield from differences(sorted(told, key=lambda one: one.rank), page)
+    yield from _untold(len(given) - len(told), page)
+
+
+def _untold(count: int, page: Page) -> Iterator[str]:
+    if count:
+        text = f"{count} more without a value on either side (-v lists them)"
+        yield page.paint(text, "dim")
 
 
 def _counterpart(one: Counterpart, page: Page, column: int) -> Iterator[str]:
@@ -77,7 +90,7 @@ def _others(given: Sequence[Difference], page: Page) -> Iterator[str]:
     untold = 0
     for key, group in groupby(given, key=lambda one: one.key):
         of_key = list(group)
-        valued = [one for one in of_key if page.verbose or _has_value(one)]
+        valued = [one for one in of_key if page.verbose or one.rank < NO_VALUE]
         untold += len(of_key) - len(valued)
         if len(valued) <= FEW or page.verbose or key == ONE_BY_ONE:
             for one in valued:
@@ -92,13 +105,7 @@ def _others(given: Sequence[Difference], page: Page) -> Iterator[str]:
                 )
             )
             yield from _laid_out(key, ARROW.join(text or "nothing" for text in texts), page)
-    if untold:
-        text = f"{untold} more without a value on either side (-v lists them)"
-        yield page.paint(text, "dim")
-
-
-def _has_value(one: Difference) -> bool:
-    return any(isinstance(reading, Observed) for reading in (*one.before, *one.after))
+    yield from _untold(untold, page)
 
 
 def _said(readings: tuple[Reading, ...]) -> str:

@@ -161,6 +161,8 @@ class TestSideBySide:
         keys = {one["key"] for one in document["differences"]}
         assert {"metax.kmd", "nvidia.kmd", "nvidia.device.model"} <= keys
 
-    def test_nodes_of_one_vendor_are_compared_fact_by_fact(self) -> None:
-        assert "nvidia.kmd\n  - 550.54.15\n  + 535.161.08\n" in compared(H100, MIG)
+    def test_nodes_of_one_vendor_are_compared_fact_by_fact_and_their_cards_together(self) -> None:
+        told = compared(H100, MIG)
+        assert "nvidia.kmd  550.54.15 → 535.161.08\n" in told
+        assert "nvidia.device.bios  " in told
         assert json.loads(compared(H100, MIG, "json"))["counterparts"] == []

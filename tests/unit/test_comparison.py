@@ -100,12 +100,32 @@ def test_a_node_of_both_or_of_none_is_nobodys() -> None:
     assert vendor(snapshot(), VENDORS) == ""
 
 
-def test_nodes_of_one_vendor_have_no_counterparts() -> None:
-    other = snapshot(*ACME.facts, fact("acme.device.model[0:9]", "A2"))
+def test_nodes_of_one_vendor_with_cards_in_the_same_places_have_no_counterparts() -> None:
+    other = snapshot(*ACME.facts, fact("acme.device.model[0:2]", "A2"))
     compared = compare(ACME, other, KEYS, VENDORS)
     assert compared.counterparts == ()
     assert compared.others == compared.differences == diff(ACME, other, KEYS)
     assert compare(ACME, snapshot(), KEYS, VENDORS).counterparts == ()
+
+
+def test_cards_of_one_vendor_in_other_places_are_counted() -> None:
+    moved = snapshot(
+        fact("acme.kmd", "3.9"),
+        fact("acme.device.model[9:1]", "A1"),
+        fact("acme.device.model[9:2]", "A2"),
+        fact("pci.numa_node[9:1]", 0),
+    )
+    compared = compare(ACME, moved, KEYS, VENDORS)
+    counted = {one.name: one for one in compared.counterparts}
+    assert counted.keys() == {"acme.device.model", "acme.device.memory_mib", "pci.numa_node"}
+    assert counted["acme.device.model"].before.items == (Item("", Observed("A1"), 3),)
+    assert counted["acme.device.model"].after.items == (
+        Item("", Observed("A1"), 1),
+        Item("", Observed("A2"), 1),
+    )
+    assert "acme.kmd" in {one.key for one in compared.others}
+    assert not {one.key for one in compared.others} & counted.keys()
+    assert compared.differences == diff(ACME, moved, KEYS)
 
 
 def test_all_differences_are_there_whatever_stands_beside() -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from mxenv.facts import Absent, Fact, FactKey, Observed, Reading, Snapshot, Unreadable, View
-from mxenv.fingerprint import diff, fingerprint
+from mxenv.fingerprint import NO_VALUE, Difference, diff, fingerprint
 
 NOW = datetime(2026, 1, 7, tzinfo=UTC)
 KEYS = {
@@ -154,3 +154,33 @@ def test_every_differing_fact_is_named_with_both_values() -> None:
         ("package[/usr/a]", "removed", (Observed("1"),), ()),
         ("package[/usr/b]", "added", (), (Absent(),)),
     ]
+
+
+def test_of_a_list_that_may_not_be_whole_nobody_knows_what_it_lacks() -> None:
+    before = snapshot(fact("package", "1", "/usr/a"), fact("firmware", "7", "0:1/boot"))
+    for mark in ("", "/usr", "/usr/*"):
+        after = snapshot(fact("package", Unreadable("cut"), mark), fact("firmware", Absent()))
+        told = {d.label: d for d in diff(before, after, KEYS)}
+        assert told["package[/usr/a]"].after == (Unreadable("cut"),)
+        assert told["package[/usr/a]"].kind == "changed"
+        assert told["firmware[0:1/boot]"].after == ()
+
+
+def test_a_list_of_one_place_says_nothing_of_another() -> None:
+    before = snapshot(fact("package", "1", "/usr/a"))
+    after = snapshot(fact("package", Unreadable("cut"), "/opt/*"))
+    assert {d.label: d.after for d in diff(before, after, KEYS)}["package[/usr/a]"] == ()
+
+
+def test_what_tells_most_is_two_values_and_least_is_none() -> None:
+    sides = {"value": (Observed(1),), "gone": (Absent(),), "no": (), "unknown": (Unreadable("x"),)}
+
+    def rank(before: str, after: str) -> int:
+        one = Difference(key="k", instance="", before=sides[before], after=sides[after])
+        other = Difference(key="k", instance="", before=sides[after], after=sides[before])
+        assert one.rank == other.rank
+        return one.rank
+
+    assert rank("value", "value") < rank("value", "gone") == rank("value", "no")
+    assert rank("value", "gone") < rank("value", "unknown") < NO_VALUE
+    assert {rank("unknown", "gone"), rank("unknown", "no"), rank("gone", "no")} == {NO_VALUE}

@@ -83,6 +83,16 @@ def test_many_differences_are_counted_and_the_first_of_them_kept() -> None:
     assert (len(last.differences), last.count) == (SHOWN, SHOWN + 6)
 
 
+def test_those_that_tell_most_are_kept() -> None:
+    units = [("x.unit", f"{n:03}", Absent()) for n in range(SHOWN)]
+    odd = snapshot(*units, ("x.unit", "zzz", Observed("1")))
+    nodes = {"a": PLAIN, "b": PLAIN, "c": odd}
+    members = [in_short(given, name) for name, given in nodes.items()]
+    stacks = {m.stack: nodes[m.address] for m in members}
+    _, last = groups(members, stacks.__getitem__, KEYS)
+    assert [one.label for one in last.differences[:2]] == ["os.id", "x.unit[zzz]"]
+
+
 def test_a_fleet_knows_how_it_failed() -> None:
     failure = Failure.of(HostUnreachable("no route", context="ssh:a", hint="see ssh -v"))
     assert failure == Failure(message="ssh:a: no route", hint="see ssh -v", status=4)
