@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from mxenv import version
 from mxenv.constraint import equal
 from mxenv.ruling import guard, looked, of_the_place
+from mxenv.selector import PACKAGE
 from mxenv.stack import listed
 from mxenv.verdict import Finding, Outcome
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from mxenv.constraint import Check
     from mxenv.matrix import Matrix, Requirement, Tested
+    from mxenv.selector import Selector
     from mxenv.stack import Stack
 
 KERNEL = "kernel.release"
@@ -40,7 +42,7 @@ def findings(found: Stack, matrix: Matrix) -> Iterator[Finding]:
         if worst is Outcome.COMPATIBLE:
             yield _finding("MX125", worst, row, shown)
         elif worst is Outcome.UNKNOWN or applies is Outcome.UNKNOWN:
-            yield _finding("MX127", Outcome.COMPATIBLE, row, shown or looked(row.when, found))
+            yield _advice(row, shown or looked(row.when, found))
         elif tested := _seen_on(shown, found, matrix):
             yield _excused(row, shown, tested)
         else:
@@ -80,12 +82,38 @@ def _finding(code: str, outcome: Outcome, row: Requirement, checks: Sequence[Che
         code=code,
         outcome=outcome,
         subject=_subjects(checks),
-        found=listed([check.found for check in checks], "; "),
+        found=listed([check.found for check in checks], "; ") + _advised(code, row),
         expected=row.text,
         because=row.evidence,
         remedy="" if code == "MX125" else row.remedy,
         row=row.row,
     )
+
+
+def _advised(code: str, row: Requirement) -> str:
+    """Return what a person is to know who sees only what was found, as with all that is fine."""
+    return f"; {row.text}" if code == "MX126" and row.severity is Outcome.COMPATIBLE else ""
+
+
+def _advice(row: Requirement, checks: Sequence[Check]) -> Finding:
+    """Return what is to be known; what was looked at matters only where it should have told."""
+    unread = [check.found for check in checks if check.outcome is Outcome.UNKNOWN]
+    concerned = dict.fromkeys(_name(one.selector) for one in row.when)
+    return Finding(
+        code="MX127",
+        outcome=Outcome.COMPATIBLE,
+        subject=_subjects(checks) if row.requires else listed(list(concerned)),
+        found="; ".join((row.text, *unread[:1])),
+        expected=row.text,
+        because=row.evidence,
+        remedy=row.remedy,
+        row=row.row,
+    )
+
+
+def _name(selector: Selector) -> str:
+    """Return the distribution that is meant, or what kind of fact."""
+    return selector.instance if selector.key.name == PACKAGE else selector.key.name
 
 
 def _subjects(checks: Sequence[Check]) -> str:

@@ -65,6 +65,7 @@ def test_one_that_is_not_met_means_what_its_row_says(severity: str, outcome: Out
     (unmet,) = found(rows, ("libc.version", "2.31"))
     assert (unmet.code, unmet.outcome) == ("MX126", outcome)
     assert (unmet.subject, unmet.remedy) == ("libc.version", "take a newer system")
+    assert ("glibc of 2.35 or newer" in unmet.found) == (severity == "advice")
 
 
 def test_one_that_is_not_met_is_a_doubt_unless_its_row_says_more() -> None:
@@ -75,7 +76,9 @@ def test_one_that_is_not_met_is_a_doubt_unless_its_row_says_more() -> None:
 def test_what_cannot_be_seen_is_advice_and_casts_no_doubt() -> None:
     (advice,) = found(LIBC, ("libc.version", DARK))
     assert (advice.code, advice.outcome) == ("MX127", Outcome.COMPATIBLE)
-    assert "permission denied" in advice.found
+    assert advice.found == (
+        "glibc of 2.35 or newer; libc.version: unreadable, permission denied (test, host)"
+    )
     assert advice.expected == "glibc of 2.35 or newer"
     assert advice.remedy == "take a newer system"
 
@@ -92,6 +95,10 @@ def test_what_no_fact_can_tell_is_told_to_whom_it_concerns() -> None:
     rows = LIBC.replace('requires = ["libc.version >= 2.35"]\n', "")
     (advice,) = found(rows)
     assert (advice.code, advice.subject) == ("MX127", "metax.smi")
+    assert advice.found == "glibc of 2.35 or newer"
+    of_a_wheel = rows.replace("metax.smi == 2.3.1", "python.package[torch] absent")
+    (advice,) = found(of_a_wheel)
+    assert advice.subject == "torch"
 
 
 def test_what_concerns_another_place_is_not_told() -> None:
