@@ -236,7 +236,17 @@ def _json(text: str, context: str) -> Table:
         raise RecordingError(f"not JSON: {error}", context=context) from None
     if value is None:
         raise RecordingError("null, which says nothing", context=context)
+    if "\\u" in text:
+        _hold_text(value, context)
     return Table(values={"": value}, context=context, error=RecordingError)
+
+
+def _hold_text(value: object, context: str) -> None:
+    """Refuse halves of characters, which JSON can hold and no file."""
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except (UnicodeEncodeError, RecursionError):
+        raise RecordingError("not Unicode text", context=context) from None
 
 
 def _commands(root: Table) -> dict[tuple[str, ...], Completed]:

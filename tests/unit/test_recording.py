@@ -109,6 +109,7 @@ def test_the_time_may_be_a_string() -> None:
         ),
         ({**documents(), "commands.json": "{"}, "r/commands.json", "not JSON"),
         ({**documents(), "environment.json": "null"}, "r/environment.json", "null"),
+        ({**documents(), "environment.json": '{"A": "\\ud800"}'}, "r/environment.json", "Unicode"),
         ({**documents(), "commands.json": "[" * 100_000}, "r/commands.json", "not JSON"),
         (documents(commands=[1]), "r/commands.json: [0]", "a number where a table belongs"),
         (documents(commands=[{"x": 1}]), "r/commands.json: [0].x", "unknown field"),
