@@ -1,0 +1,87 @@
+"""How a tested row is added to a site's file, which keeps every comment that people wrote in it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import tomlkit
+from tomlkit.exceptions import TOMLKitError
+from tomlkit.items import AoT, Array, InlineTable
+
+from mxenv.errors import MatrixError
+from mxenv.matrix import SCHEMA
+
+if TYPE_CHECKING:
+    from collections.abc import MutableMapping
+
+    from mxenv.matrix import Tested
+    from mxenv.verdict import Evidence
+
+
+def add(text: str, row: Tested, *, context: str, vendor: str, revision: str) -> str:
+    """Return the file ``text`` (empty: a new one) with ``row`` in it, and a new revision.
+
+    A row that is there already gets the evidence; what says the same twice is left as it is.
+    """
+    try:
+        document = tomlkit.parse(text) if text.strip() else _new(vendor)
+    except (TOMLKitError, ValueError) as error:
+        raise MatrixError(f"not TOML: {error}", context=context) from None
+    rows = document.setdefault("tested", tomlkit.aot())
+    if not isinstance(rows, AoT):
+        raise MatrixError("no array of tables", context=f"{context}: tested")
+    known = [other for other in rows if other.get("id") == row.id]
+    before = document.as_string()
+    if known:
+        _vouch(known[0], row.evidence, context)
+    else:
+        rows.append(_table(row))
+    if document.as_string() != before:
+        document["revision"] = revision
+    return document.as_string()
+
+
+def _new(vendor: str) -> tomlkit.TOMLDocument:
+    document = tomlkit.document()
+    document.add(tomlkit.comment("What was seen working at this site, laid over what is shipped."))
+    document.add(tomlkit.nl())
+    document.update({"schema": SCHEMA, "vendor": vendor, "revision": ""})
+    return document
+
+
+def _table(row: Tested) -> tomlkit.items.Table:
+    table = tomlkit.table()
+    texts = {"id": row.id, "card": row.card, "kmd": row.kmd, "sdk": row.sdk}
+    texts |= {"os": row.os, "kernel": row.kernel}
+    for name, value in texts.items():
+        if value:
+            table.add(name, value)
+    table.add("works", True)
+    table.add("evidence", _evidence(row.evidence))
+    packages = tomlkit.table()
+    packages.update(dict(row.packages))
+    table.add("packages", packages)
+    return table
+
+
+def _evidence(pieces: tuple[Evidence, ...]) -> Array:
+    array = tomlkit.array()
+    for piece in pieces:
+        array.append(_piece(piece))
+    return array.multiline(multiline=True)
+
+
+def _piece(piece: Evidence) -> InlineTable:
+    inline = tomlkit.inline_table()
+    inline.update({"link": piece.link, "who": piece.who, "when": piece.when, "grade": piece.grade})
+    return inline
+
+
+def _vouch(known: MutableMapping[str, object], pieces: tuple[Evidence, ...], context: str) -> None:
+    said = known.get("evidence")
+    if not isinstance(said, list):
+        raise MatrixError("no array", context=f"{context}: tested {known['id']!r}.evidence")
+    there = [(one.get("link"), one.get("who")) for one in said if isinstance(one, dict)]
+    for piece in pieces:
+        if (piece.link, piece.who) not in there:
+            said.append(_piece(piece))
