@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mxenv import _files, bundle, matrix_reader
-from mxenv.api import nodes
+from mxenv.api import _compiled, nodes
 from mxenv.bundle import Bundle, Layer
 from mxenv.errors import MatrixError, UsageError
 
@@ -85,6 +85,8 @@ def parsed(given: Iterable[Layer]) -> Matrix:
 
 def document(layer: Layer) -> dict[str, object]:
     """Return what a file says."""
+    if layer.kind == "shipped" and (known := _compiled.rows(layer)) is not None:
+        return known
     try:
         return tomllib.loads(layer.text)
     except ValueError as error:
