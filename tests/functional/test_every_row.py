@@ -335,3 +335,13 @@ class TestKernels:
         changed = derived(case(kernel__release="6.18.44"))
         verdict = checking.check(changed, MATRIX, today=TODAY)
         assert verdict.outcome is Outcome.UNKNOWN
+
+
+def test_a_container_of_the_white_label_brand_has_other_device_nodes() -> None:
+    changed = case(
+        "x201-white-label", container__runtime="docker", metax__sdk="3.3.0.15", metax__node=GONE
+    )
+    assert findings(derived(changed), "metax.toml:rule:container-device-nodes") == []
+    ours = on(changed, {"metax.brand": "MetaX"})
+    (found,) = findings(derived(ours), "metax.toml:rule:container-device-nodes")
+    assert found.code == "MX111"
