@@ -23,7 +23,34 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound="Callable[..., object]")
 
-PATH = click.Path(path_type=Path)
+
+class _Path(click.Path):
+    """A path that is named; what is empty would be the folder that one is in."""
+
+    def convert(
+        self,
+        value: str | os.PathLike[str],
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> str | bytes | os.PathLike[str]:
+        if not os.fspath(value):
+            self.fail("no path is named", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+class _Seconds(click.FloatRange):
+    """A span of time; what is no number is none."""
+
+    def convert(
+        self, value: float, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        seconds: float = super().convert(value, param, ctx)
+        if seconds != seconds:  # noqa: PLR0124 - only NaN is not itself, and it fits every range
+            self.fail(f"{value!r} is not a number of seconds", param, ctx)
+        return seconds
+
+
+PATH = _Path(path_type=Path)
 MOST_JOBS = 256
 DAY = 86400.0
 
@@ -79,6 +106,17 @@ class Matrices:
         return matrices.load(self.sources)
 
 
+signed = click.option(
+    "--require-signed",
+    "--matrix-key",
+    "require_signed",
+    metavar="KEY",
+    type=PATH,
+    multiple=True,
+    help="Refuse a FILE that was not signed with this key: FILE.sig beside it.",
+)
+
+
 def matrices(function: Callable[..., None]) -> Callable[..., None]:
     """Give a command the options that say what is known to work, as `Matrices`.
 
@@ -100,14 +138,7 @@ def _matrices(function: Callable[..., None], *, trusting: bool) -> Callable[...,
         multiple=True,
         help="More rows, for this site, or a whole matrix; may be given several times.",
     )
-    @click.option(
-        "--require-signed",
-        "--matrix-key",
-        metavar="KEY",
-        type=PATH,
-        multiple=True,
-        help="Refuse a FILE that was not signed with this key: FILE.sig beside it.",
-    )
+    @signed
     @functools.wraps(function)
     def call(
         *rest: object,
@@ -192,7 +223,7 @@ def asking(function: Callable[..., None]) -> Callable[..., None]:
     @click.option(
         "--timeout",
         metavar="SECONDS",
-        type=click.FloatRange(0, DAY, min_open=True),
+        type=_Seconds(0, DAY, min_open=True),
         help="How long asking a node may take; 15 seconds, if it is a live one, unless given.",
     )
     @click.option(

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mxenv.facts import Unreadable, observed
 from mxenv.verdict import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from mxenv.facts import Snapshot
     from mxenv.fleet import Fleet
     from mxenv.verdict import Verdict
 
@@ -58,6 +60,32 @@ def gravest(statuses: Iterable[int]) -> int:
     """Return the status of many nodes together; of none at all it is unknown."""
     known = set(statuses) or {STATUS[Outcome.UNKNOWN]}
     return next((status for status in GRAVITY if status in known), BUG)
+
+
+def of_snapshot(snapshot: Snapshot) -> int:
+    """Return the status of having looked at a node; it was not if nothing could be read."""
+    return 0 if any(observed(snapshot.facts)) else STATUS[Outcome.UNKNOWN]
+
+
+def of_nodes(fleet: Fleet) -> int:
+    """Return the status of having looked at many nodes."""
+    asked = (member for member in fleet.members if member.failure is None)
+    seen = (0 if member.read else STATUS[Outcome.UNKNOWN] for member in asked)
+    return gravest((*fleet.statuses, *seen))
+
+
+def of_difference(before: Snapshot, after: Snapshot, count: int) -> int:
+    """Return the status of a comparison: what was not read is no proof that nothing differs."""
+    if count:
+        return STATUS[Outcome.INCOMPATIBLE]
+    known = not any(of_snapshot(one) or _late(one) for one in (before, after))
+    return STATUS[Outcome.COMPATIBLE if known else Outcome.UNKNOWN]
+
+
+def _late(snapshot: Snapshot) -> bool:
+    """Return whether asking again may tell more."""
+    readings = (snapshot.reading(fact.key, fact.instance) for fact in snapshot.facts)
+    return any(isinstance(one, Unreadable) and one.passing for one in readings)
 
 
 def of_fleet(fleet: Fleet, verdicts: Iterable[Verdict]) -> int:

@@ -6,8 +6,11 @@ import sys
 
 import click
 
-from mxenv.cli import _options
+from mxenv.cli import _options, _status
 from mxenv.cli._output import PLAIN, Output, answers
+from mxenv.verdict import Outcome
+
+UNSURE = _status.STATUS[Outcome.UNKNOWN]
 
 
 @click.command("diff", short_help="Name every fact in which two nodes differ.")
@@ -19,7 +22,8 @@ def COMMAND(output: Output, *, a: str, b: str) -> None:  # noqa: N802 - a consta
 
     Where their vendors differ, each fact is shown beside what the other vendor has for it.
 
-    Exits with 1 if there is one, with 0 if there is none.
+    Exits with 1 if there is one, with 0 if there is none; with 3 if too little could be read to
+    say so.
     """
     from mxenv.api import nodes  # noqa: PLC0415 - imported late: --help needs none of it
 
@@ -27,5 +31,8 @@ def COMMAND(output: Output, *, a: str, b: str) -> None:  # noqa: N802 - a consta
     comparison = nodes.compare(left, right)
     output.comparison(comparison)
     count = len(comparison.differences)
-    output.note(f"{count} facts differ between {left.node} and {right.node}")
-    sys.exit(1 if count else 0)
+    status = _status.of_difference(left, right, count)
+    facts = "1 fact differs" if count == 1 else f"{count} facts differ"
+    unsure = "; not enough could be read to say that they are equal" if status == UNSURE else ""
+    output.note(f"{facts} between {left.node} and {right.node}{unsure}")
+    sys.exit(status)

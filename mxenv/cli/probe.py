@@ -37,10 +37,13 @@ def COMMAND(output: Output, *, asked: _options.Asked, out: Path | None) -> None:
         with output.nodes_done() as told:
             fleet = fleets.probe(asked.tour(told), out)
         output.fleet(fleet)
-        sys.exit(_status.gravest((*fleet.statuses, 0)))
+        sys.exit(_status.of_nodes(fleet))
     snapshot = nodes.probe(asked.address, now=_options.now(), wanted=asked.wanted())
     if out is None:
         output.snapshot(snapshot, nodes.keys())
     else:
         nodes.write_snapshot(snapshot, out)
         output.note(f"wrote {out}: {len(snapshot.facts)} facts of {snapshot.node}")
+    if status := _status.of_snapshot(snapshot):
+        output.note(f"nothing could be read of {snapshot.node}")
+        sys.exit(status)

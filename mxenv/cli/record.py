@@ -37,9 +37,12 @@ def COMMAND(output: Output, *, asked: _options.Asked, out: Path) -> None:  # noq
         with output.nodes_done() as told:
             fleet = fleets.record(asked.tour(told), out)
         output.fleet(fleet)
-        sys.exit(_status.gravest((*fleet.statuses, 0)))
+        sys.exit(_status.of_nodes(fleet))
     snapshot = nodes.record(asked.address, out, now=_options.now(), wanted=asked.wanted())
     if output.format == "json":
         made = {"node": snapshot.node, "out": str(out), "facts": len(snapshot.facts)}
         output.values("mxenv.recorded/1", made)
     output.note(f"wrote {out}: a recording of {snapshot.node}, {len(snapshot.facts)} facts")
+    if status := _status.of_snapshot(snapshot):
+        output.note(f"nothing could be read of {snapshot.node}")
+        sys.exit(status)
