@@ -85,15 +85,15 @@ def _no_accelerator(found: Stack) -> Finding:
 
 def _disagreements(snapshot: Snapshot) -> Iterator[Finding]:
     """Yield every fact for which two sources give different values."""
-    values: dict[str, list[tuple[Fact, Value]]] = {}
+    values: dict[tuple[str, str], list[tuple[Fact, Value]]] = {}
     for fact, value in observed(snapshot.facts):
-        values.setdefault(fact.label, []).append((fact, value))
-    for label, read in values.items():
+        values.setdefault((fact.key, fact.instance), []).append((fact, value))
+    for read in values.values():
         if len(read) > 1 and len({version.parse(str(value)) for _, value in read}) > 1:
             yield Finding(
                 code="MX116",
                 outcome=Outcome.UNKNOWN,
-                subject=label,
+                subject=read[0][0].label,
                 found="; ".join(f"{v} ({f.source}, {f.view.value})" for f, v in read),
                 expected="all sources agree",
                 remedy="look at each source; a restart after an upgrade often makes them agree",
