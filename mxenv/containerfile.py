@@ -36,9 +36,10 @@ _DIRECTIVE = re.compile(r"#\s*([A-Za-z][A-Za-z0-9]*)\s*=\s*(.+?)\s*")
 _DIRECTIVES = frozenset({"check", "escape", "syntax"})
 _SPACE = " \t\v\f\r"
 _FLAG = re.compile(rf"--[^{_SPACE}]*[{_SPACE}]*")
-_MARKER = re.compile(
-    r"""(?:^|(?<=[ \t]))\d*<<(-?)(?:"([^"<\s]+)"|'([^'<\s]+)'|([^\s<"'`$()]+))(?=[ \t]|$)"""
-)
+_WORD = re.compile(r"""(?:'[^']*(?:'|$)|"(?:\\.|[^"\\])*(?:"|$)|\\.|[^\s'"\\]|\\$)+""", re.DOTALL)
+"""A word as BuildKit splits them for here-documents: quotes and escapes stay in it."""
+_MARKER = re.compile(r"[0-9]*<<(-?)([^<]*)", re.DOTALL)
+_QUOTED = re.compile(r"""'([^']*)(?:'|$)|"((?:\\.|[^"\\])*)(?:"|$)|\\(.)""", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +101,8 @@ class _Reader:
 
 def parse(text: str) -> Iterator[Instruction]:
     """Yield every instruction; what cannot be understood is one too, and says why."""
-    reader = _Reader([line.removesuffix("\r") for line in text.removeprefix("\ufeff").split("\n")])
+    lines = text.removeprefix("\ufeff").removesuffix("\n").split("\n")
+    reader = _Reader([line.removesuffix("\r") for line in lines])
     if problem := _directives(reader):
         yield Instruction(keyword="", line=reader.at, end=reader.at, flaw=problem)
         return
@@ -171,7 +173,7 @@ def _instruction(pieces: Sequence[Piece], reader: _Reader) -> Iterator[Instructi
     yield Instruction(
         keyword="" if flaw else keyword,
         line=line,
-        end=reader.at if documents else pieces[-1][0],
+        end=reader.at,
         flags=flags,
         value=tuple(value),
         documents=tuple(documents),
@@ -233,18 +235,11 @@ def _markers(keyword: str, value: Sequence[Piece]) -> Iterator[tuple[str, bool, 
     text = "".join(part for _, part in value)
     if keyword not in _WITH_DOCUMENTS or "<<" not in text or _listed(text) is not None:
         return
-    for match in _MARKER.finditer(_unquoted(text)):
-        quoted = match[2] or match[3]
-        yield quoted or match[4], bool(quoted), bool(match[1])
-
-
-def _unquoted(text: str) -> str:
-    """Return ``text`` with what lies in quotes blanked, but for the quoted name of a document."""
-    return re.sub(
-        r"""(<<-?(?:"[^"\s]*"|'[^'\s]*'))|"(?:\\.|[^"\\])*"|'[^']*'""",
-        lambda match: match[1] or "_" * len(match[0]),
-        text,
-    )
+    for word in _WORD.findall(text):
+        if match := _MARKER.fullmatch(word):
+            name = _QUOTED.sub(lambda part: part[1] or part[2] or part[3] or "", match[2])
+            if name:
+                yield name, name != match[2], bool(match[1])
 
 
 def _document(name: str, reader: _Reader, *, stripped: bool) -> tuple[Piece, ...] | None:

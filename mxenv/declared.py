@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -57,8 +58,7 @@ def judge(
         *_against_locks(given, around),
     )
     for finding in dict.fromkeys(whole):
-        if finding.place is not None:
-            found[finding.place.file].append(finding)
+        found[finding.place.file if finding.place else ""].append(finding)
     return {
         source.file: tuple(found[source.file]) or (_fine(source, around),) for source in sources
     }
@@ -163,9 +163,10 @@ def _based(one: Based) -> Iterator[Finding]:
         subject="base",
         found=found,
         expected="a base with its digest, NAME:TAG@sha256:…",
-        remedy=f"skopeo inspect --format '{{{{.Digest}}}}' docker://{said}"
-        if not one.unclear
-        else "Give the argument a default that has a digest.",
+        remedy="Give the argument a default that has a digest."
+        if one.unclear
+        # The words are those of what is judged, and somebody may paste them.
+        else f"skopeo inspect --format '{{{{.Digest}}}}' {shlex.quote(f'docker://{said}')}",
         place=one.place,
     )
 

@@ -208,7 +208,7 @@ def _positional(word: Word, command: _Command, *, sync: bool) -> Statement:
 
 def _cleared(found: Statement, word: Word, base: str) -> Statement:
     """Return a statement that says what in its word only a running shell can tell."""
-    if not word.unclear:
+    if not word.unclear or isinstance(found, Index):
         return found
     reason = f"{word.unclear} is not known here"
     if isinstance(found, Asked):

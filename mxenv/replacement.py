@@ -153,7 +153,7 @@ def _held(one: Asked, scene: Scene, ground: Ground) -> Iterator[Finding]:
     there, place = ground.held.get(one.name, ("", ground.place))
     if not kept(one.name, there, ground):
         return
-    expected = f"{one.name} {there}, the vendor's build ({place})"
+    expected = f"{one.name} {there}, the vendor's build ({place}): newer public versions sort above"
     if one.unclear:
         yield _may(one, f"{_said(one)}: {one.unclear}", expected)
     elif not _meets(one, there):

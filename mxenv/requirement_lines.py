@@ -82,9 +82,14 @@ def _line(line: str, place: Place, base: str) -> Iterator[Statement]:
     except ValueError as fault:
         yield Unread(text=line, reason=str(fault).lower(), place=place, base=base)
         return
+    told = tuple(_options(words, line, place, base))
+    if head and any(not isinstance(one, Unread) for one in told):
+        reason = "an option of the whole file stands behind a requirement"
+        yield Unread(text=line, reason=reason, place=place, base=base)
+        return
     if head:
         yield requirement(head, place, base=base)
-    yield from _options(words, line, place, base)
+    yield from told
 
 
 def _split(line: str) -> tuple[str, str]:
@@ -136,7 +141,7 @@ def requirement(
     if variable := _VARIABLE.search(text):
         unclear = f"{variable[0]} is not known here"
     try:
-        found = Requirement(text)
+        found = Requirement(_no_archive(text))
     except InvalidRequirement as fault:
         if unclear or _located(text):
             return _taken(text, place, base=base, forced=forced, unclear=unclear)
@@ -154,6 +159,13 @@ def requirement(
         unclear=unclear,
         alternative=alternative,
     )
+
+
+def _no_archive(text: str) -> str:
+    """Refuse the name of a file, which could be that of a distribution too."""
+    if "@" not in text and text.partition(" ;")[0].strip().lower().endswith(_ARCHIVES):
+        raise InvalidRequirement("a file")
+    return text
 
 
 def _located(text: str) -> bool:
