@@ -7,6 +7,10 @@ and the form is compiled only where they were found. Nothing that is masked is f
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 MASK = "***"
 
@@ -96,10 +100,19 @@ FORMS: dict[str, Form] = {
 }
 
 
-def masked(text: str) -> str:
-    """Return ``text`` with every credential of a known form masked."""
-    for hint, (pattern, instead) in FORMS.items():
+def hints(texts: Iterable[str]) -> tuple[str, ...]:
+    """Return the letters of `FORMS` that are in any of ``texts``."""
+    found: set[str] = set()
+    for text in texts:
+        found.update(hint for hint in FORMS if hint not in found and hint in text)
+    return tuple(hint for hint in FORMS if hint in found)
+
+
+def masked(text: str, known: Iterable[str] = FORMS) -> str:
+    """Return ``text`` with every credential of a form masked of which the letters are known."""
+    for hint in known:
         if hint in text:
             # Compiled only now: nearly no text has one.
+            pattern, instead = FORMS[hint]
             text = re.sub(pattern, instead, text)
     return text

@@ -21,10 +21,10 @@ _URL = re.compile(
     r"(?P<path>/[A-Za-z0-9/._~!$&'(+*),;=:%-]*)?(?:[?#].*)?"
 )
 _REVISION = re.compile(r"[0-9A-Fa-f]{6,64}|[0-9]{1,12}")
-_TOPS = re.compile(r"^(?:([^/\n]*/)[^\n]*+(?:\n\1[^\n]*+)*+|([^/\n]*)$)", re.MULTILINE)
+_TOPS = re.compile(r"^(?:([^/\n]*/)[^\n]*(?:\n\1[^\n]*){0,999}|([^/\n]*)$)", re.MULTILINE)
 """What lines begin with, up to a slash, once for all lines in a row that begin with the same.
 
-A RECORD has tens of thousands, most of them below one folder; possessive, so as to hold none.
+A RECORD has tens of thousands, most below one folder; what looks them over holds each meanwhile.
 """
 _METADATA = (".dist-info/METADATA", ".egg-info/PKG-INFO", ".egg-info")
 _INTERPRETER = re.compile(r"(?:/[^/\0\s]+)+/bin/python3?(?:\.[0-9]+)?")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from string import ascii_lowercase, ascii_uppercase
+from itertools import chain
 from typing import TYPE_CHECKING, assert_never
 
-from mxenv import credential, excerpt, identity
+from mxenv import credential, excerpt, identity, named_secret
 from mxenv.credential import MASK
 from mxenv.facts import Absent, Unreadable
 from mxenv.question import (
@@ -23,14 +23,16 @@ from mxenv.question import (
     Part,
     Space,
     Stat,
-    Status,
     Symbols,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
-    from mxenv.question import Answer, Given, Matches, Question
+    from mxenv.question import Answer, Given, Question
+
+    Dirty = Mapping[str, str]
+    """Texts that have to be cleaned, and what they are then."""
 
 
 CONTROL = re.compile(
@@ -46,63 +48,8 @@ UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u
 """A sign that breaks a line, moves a terminal, or cannot be written."""
 URL_USER = re.compile(r"://(?:[^/\s]*@|[^\s/@:]+:(?![0-9]+/)[^\s@\"'<>]+@(?:[^/\s]*@)?)")
 """Who logs in, and with what; a password with a slash in it as well, where there is no port."""
-HEADERS = ("authorization", "cookie")
-HEADER = re.compile(
-    r"[\"']?[ \t]*[:=][ \t]*[\"']?"
-    r"(?:((?:digest|aws4-hmac-sha256)[ \t][^\n]*)|(?:[a-z]\w*[ \t]+)?([^\n\"',]+))",
-    re.IGNORECASE,
-)
-"""What a program says to log in by HTTP; the word that says how stays."""
-WORDS = (
-    "token",
-    "secret",
-    "password",
-    "passwd",
-    "passphrase",
-    "passcode",
-    "pwd",
-    "credential",
-    "username",
-    "apikey",
-    "api_key",
-    "api-key",
-    "accesskey",
-    "access_key",
-    "access-key",
-    "account_key",
-    "accountkey",
-    "private_key",
-    "private-key",
-    "privatekey",
-    "secret_key",
-    "secret-key",
-    "secretkey",
-    "secret_key_base",
-    "auth_key",
-    "authkey",
-    "signing_key",
-    "encryption_key",
-    "key-data",
-    "auth",
-    "signature",
-    "&sig",
-    "?sig",
-    "asset tag",
-    "s/n",
-    "serial",
-    "serial number",
-    "serial_number",
-    "serialnumber",
-    "serial no",
-)
-"""What a value must not be kept of; `SERIAL` as a word of its own only."""
-SERIAL = "serial"
-VALUE = re.compile(
-    r"s?[\"']?[ \t]*[:=](?!=)[ \t]*"
-    r"(?:\"((?:[^\"\\\n]|\\.)+)\"|'((?:[^'\\\n]|\\.)+)'|[\"']?([^\s\"',;}]+))"
-)
-"""A quoted value goes to its other quote, spaces and all; ``==`` compares, as in pip's lists."""
-LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
+AT_ONCE = 1 << 20
+"""Characters of many texts that are looked through at once."""
 
 
 def clean(text: str) -> str:
@@ -116,51 +63,20 @@ def clean(text: str) -> str:
     return text
 
 
-def _cleaned(text: str) -> str:
+def _cleaned(text: str, hints: Iterable[str] = credential.FORMS) -> str:
     """Look once; cheap tests come first, since in megabytes nearly nothing has to be masked."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        text = text.encode(errors="surrogateescape").decode(errors="replace")
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            text = text.encode(errors="surrogateescape").decode(errors="replace")
     if SIGNS.search(text):
         text = CONTROL.sub("", text)
     if "://" in text:
         text = URL_USER.sub(f"://{MASK}@", text)
-    text = credential.masked(text)
+    text = credential.masked(text, hints)
     text = identity.masked(text)
-    return _without_values(text)
-
-
-def _without_values(text: str) -> str:
-    """Return ``text`` with the value masked after every word of `WORDS`."""
-    if ":" not in text and "=" not in text:
-        return text
-    lower = text.lower()
-    if len(lower) != len(text):
-        # One letter of all has a lower case of two: places would no longer agree.
-        lower = text.translate(LOWER)
-    spans = sorted(
-        span
-        for words, form in ((WORDS, VALUE), (HEADERS, HEADER))
-        for word in words
-        if word in lower
-        for span in _values(text, lower, word, form)
-    )
-    pieces, end = [], 0
-    for start, stop in spans:
-        if start >= end:
-            pieces += [text[end:start], MASK]
-            end = stop
-    return "".join([*pieces, text[end:]])
-
-
-def _values(text: str, lower: str, word: str, form: re.Pattern[str]) -> Iterator[tuple[int, int]]:
-    at = lower.find(word)
-    while at >= 0:
-        match = form.match(text, at + len(word))
-        if match and not (word.startswith(SERIAL) and at and lower[at - 1].isalnum()):
-            yield match.span(match.lastindex or 0)
-        at = lower.find(word, at + 1)
+    return named_secret.masked(text)
 
 
 def clean_answers(answers: Answers) -> Answers:
@@ -169,21 +85,85 @@ def clean_answers(answers: Answers) -> Answers:
     So a probe that derives its second round from what it is told derives the cleaned questions,
     and finds their answers, here as well as in a recording.
     """
-    return Answers(
-        {_question(question): _excerpt(question, _given(answers[question])) for question in answers}
-    )
+    texts = {question: _texts(question, answers[question]) for question in answers}
+    dirty = _dirty(chain.from_iterable(texts.values()))
+    given = {}
+    for question, inside in texts.items():
+        asked, answer = question, answers[question]
+        if not dirty.keys().isdisjoint(inside):
+            asked, answer = _question(question, dirty), _given(answer, dirty)
+        given[asked] = _excerpt(question, answer)
+    return Answers(given)
 
 
-def _question(question: Question) -> Question:
+def _dirty(texts: Iterable[str]) -> Dirty:
+    """Return those of ``texts`` that have to be cleaned, each with what `clean` makes of it.
+
+    Nearly all are short, and there are thousands: what is in none of them is looked for once.
+    """
+    texts = dict.fromkeys(texts)
+    hints = credential.hints("\n".join(part) for part in _parts(texts))
+    return {text: clean(text) for text in texts if _cleaned(text, hints) != text}
+
+
+def _parts(texts: Iterable[str]) -> Iterator[list[str]]:
+    """Yield ``texts`` in lists that are not too long to be joined."""
+    part, size = [], 0
+    for text in texts:
+        part.append(text)
+        size += len(text)
+        if size > AT_ONCE:
+            yield part
+            part, size = [], 0
+    yield part
+
+
+def _texts(question: Question, given: Given) -> list[str]:
+    """Return every text in a question, and in its answer."""
+    texts = _asked(question)
+    match given:
+        case Found(tuple(matches)):
+            texts += [path for path, _ in matches]
+            texts += [part.value for _, part in matches if isinstance(part, Found)]
+            texts += [part.reason for _, part in matches if isinstance(part, Unreadable)]
+        case Completed(_, stdout, stderr):
+            texts += (stdout, stderr)
+        case Found(str(text)) | Unreadable(text):
+            texts.append(text)
+        case _:
+            pass
+    return texts
+
+
+def _asked(question: Question) -> list[str]:
     match question:
         case File(path=path) | Link(path=path) | Stat(path=path) | Space(path=path):
-            return replace(question, path=clean(path))
+            return [path]
         case Glob(pattern=pattern):
-            return replace(question, pattern=clean(pattern))
+            return [pattern]
         case Command(argv=argv):
-            return replace(question, argv=tuple(map(clean, argv)))
+            return [*argv]
         case Symbols(path, providers):
-            return Symbols(clean(path), tuple(map(clean, providers)))
+            return [path, *providers]
+        case Env() | Option():
+            return []
+        case _:
+            assert_never(question)
+
+
+def _question(question: Question, dirty: Dirty) -> Question:
+    def cleaned(text: str) -> str:
+        return dirty.get(text, text)
+
+    match question:
+        case File(path=path) | Link(path=path) | Stat(path=path) | Space(path=path):
+            return replace(question, path=cleaned(path))
+        case Glob(pattern=pattern):
+            return replace(question, pattern=cleaned(pattern))
+        case Command(argv=argv):
+            return replace(question, argv=tuple(map(cleaned, argv)))
+        case Symbols(path, providers):
+            return Symbols(cleaned(path), tuple(map(cleaned, providers)))
         case Env() | Option():
             return question
         case _:
@@ -209,60 +189,28 @@ def _excerpt_of(part: Part, answer: Answer[str]) -> Answer[str]:
     return Found(excerpt.of(part, answer.value)) if isinstance(answer, Found) else answer
 
 
-def _given(given: Given) -> Given:
+def _given(given: Given, dirty: Dirty) -> Given:
     match given:
-        case Found(value):
-            return _found(value)
+        case Found(tuple(matches)):
+            return Found(
+                tuple((dirty.get(path, path), _part(part, dirty)) for path, part in matches)
+            )
+        case Found(str(text)):
+            return Found(dirty.get(text, text))
+        case Unreadable() as reason:
+            return _part(reason, dirty)
         case Completed(returncode, stdout, stderr):
-            return Completed(returncode, clean(stdout), clean(stderr))
-        case Unreadable() | Absent():
-            return _part(given)
+            return Completed(returncode, dirty.get(stdout, stdout), dirty.get(stderr, stderr))
         case _:
-            assert_never(given)
+            return given
 
 
-def _found(value: str | Matches | Status | int) -> Given:
-    match value:
-        case str():
-            return Found(clean(value))
-        case tuple():
-            return Found(_matches(value))
-        case Status():
-            return Found(value)
-        case int():
-            return Found(value)
-        case _:
-            assert_never(value)
-
-
-def _matches(matches: Matches) -> Matches:
-    """Return ``matches`` cleaned: all at once if there is nothing to mask, as nearly always.
-
-    What `clean` finds in a text it finds, or something longer, wherever lines stand around it.
-    """
-    texts = [path for path, _ in matches]
-    for _, part in matches:
-        match part:
-            case Found(text):
-                texts.append(text)
-            case Unreadable(reason):
-                texts.append(reason)
-            case Absent():
-                pass
-            case _:
-                assert_never(part)
-    together = "\n".join(texts)
-    if clean(together) == together:
-        return matches
-    return tuple((clean(path), _part(part)) for path, part in matches)
-
-
-def _part(part: Answer[str]) -> Answer[str]:
+def _part(part: Answer[str], dirty: Dirty) -> Answer[str]:
     match part:
         case Found(text):
-            return Found(clean(text))
+            return Found(dirty.get(text, text))
         case Unreadable(reason, passing):
-            return Unreadable(clean(reason), passing)
+            return Unreadable(dirty.get(reason, reason), passing)
         case Absent():
             return part
         case _:

@@ -22,8 +22,8 @@ HOME = Stat(ROOT)
 REAL = Link(ROOT)
 VERSION_JSON = File(f"{ROOT}/version.json", limit=65536)
 VERSION_TXT = File(f"{ROOT}/version.txt", limit=4096)
-HEADER = File(f"{ROOT}/include/cuda.h", Part.HEAD, limit=1 << 17)
-"""Asked only if nothing better tells; its macro stands in its first tenth."""
+HEADER = File(f"{ROOT}/include/cuda.h", Part.HEAD, limit=1 << 15)
+"""Asked only if nothing better tells; its macro stands in its first 16 KiB."""
 CUDA_VERSION = Env("CUDA_VERSION")
 COMPILER = Command(("nvcc", "--version"))
 COMPILER_FILES = tuple(

@@ -22,7 +22,7 @@ from mxenv.question import (
     Status,
     Symbols,
 )
-from mxenv.redaction import clean, clean_answers
+from mxenv.redaction import AT_ONCE, clean, clean_answers
 
 
 @pytest.mark.parametrize(
@@ -34,6 +34,7 @@ from mxenv.redaction import clean, clean_answers
         ('password="x y', 'password="*** y'),
         ('"token": "", "a": "b"', '"token": "", "a": "b"'),
         ("api_key: abc", "api_key: ***"),
+        ("'tokens' \t: abc", "'tokens' \t: ***"),
         ("cifs //server/x rw,username=alice,uid=0", "cifs //server/x rw,username=***,uid=0"),
         ("secret=token=abc", "secret=***"),
         ("https://me:word@host/x", "https://***@host/x"),
@@ -72,6 +73,8 @@ def test_what_must_not_leave_a_node_is_masked(raw: str, kept: str) -> None:
     [
         "/home/*/venv",
         "material: steel",
+        "xserial: 7",
+        "token==1 : = n=",
         "tokenizers>=0.21",
         "task-aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
         "xhf_aaaaaaaaaaaaaaaaaaaaaaaaaaaa",
@@ -109,6 +112,7 @@ PAIRS: list[tuple[Question, Given, Question, Given]] = [
     (Stat(HOME), Found(Status("file", 3, 4)), Stat(USER), Found(Status("file", 3, 4))),
     (Space(HOME), Found(7), Space(USER), Found(7)),
     (Env("HOME"), Absent(), Env("HOME"), Absent()),
+    (Env("HOME"), Found(HOME), Env("HOME"), Found(USER)),
     (Symbols(HOME, (HOME,)), Found(HOME), Symbols(USER, (USER,)), Found(USER)),
     (
         Command(("ls", HOME)),
@@ -189,3 +193,14 @@ def test_an_excerpt_is_taken_again_of_whatever_a_transport_hands_on() -> None:
 def test_matches_with_nothing_to_mask_are_handed_on_as_they_are() -> None:
     matches: Given = Found((("/a", Found("x")), ("/b", Absent()), ("/c", Unreadable("no"))))
     assert clean_answers(Answers({Glob("/*"): matches}))[Glob("/*")] == matches
+
+
+def test_what_is_in_one_of_many_long_texts_is_masked_there() -> None:
+    long = "a " * (AT_ONCE // 2 + 1)
+    texts = (long, f"hf_{'a' * 30}", f"{long} sk-{'b' * 30}", "alice@example.com")
+    asked = [File(f"/{n}") for n, _ in enumerate(texts)]
+    given = Answers(dict(zip(asked, map(Found, texts), strict=True)))
+    assert [clean_answers(given)[question] for question in asked] == [
+        Found(clean(text)) for text in texts
+    ]
+    assert clean_answers(given)[asked[1]] == Found("***")
