@@ -118,12 +118,10 @@ def says_so(verdict: Verdict, installed: Mapping[str, Value | Reading]) -> bool:
     return True
 
 
-def neighbours(name: str, own: str) -> list[str]:
-    """Return the next older and the next newer version of a component in any other set."""
-    known = {packages(row)[name] for row in SETS if name in packages(row)} | {own}
-    ordered = sorted(known, key=version.parse)
-    at = ordered.index(own)
-    return [*ordered[max(at - 1, 0) : at], *ordered[at + 1 : at + 2]]
+@cache
+def others(name: str) -> frozenset[str]:
+    """Return every version that any set has of a component."""
+    return frozenset(packages(row)[name] for row in SETS if name in packages(row))
 
 
 def test_the_shipped_matrix_is_what_its_schema_says() -> None:
@@ -132,9 +130,8 @@ def test_the_shipped_matrix_is_what_its_schema_says() -> None:
 
 
 def test_every_row_of_the_matrix_has_a_link_and_somebody_who_says_so() -> None:
-    rows = (*MATRIX.releases, *MATRIX.rules, *MATRIX.broken, *MATRIX.tested, *MATRIX.series)
-    assert len(rows) > 100
-    assert all(piece.link and piece.who for row in rows for piece in row.evidence)
+    assert len(MATRIX.rows) > 200
+    assert all(piece.link and piece.who for row in MATRIX.rows for piece in row.evidence)
 
 
 @pytest.mark.parametrize("row", WHOLE, ids=lambda row: row.id)
@@ -146,7 +143,7 @@ def test_every_release_is_compatible_with_itself(row: Release) -> None:
 def test_a_component_of_another_set_is_never_green_unless_a_row_has_it_so(row: Release) -> None:
     own = packages(row)
     for name in own:
-        for value in neighbours(name, own[name]):
+        for value in others(name) - {own[name]}:
             verdict = judged(image_of(row, {name: value}))
             green = verdict.outcome is Outcome.COMPATIBLE
             assert not green or says_so(verdict, {**own, name: value}), (name, value)
