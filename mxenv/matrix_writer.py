@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import tomlkit
@@ -38,7 +39,9 @@ def add(text: str, row: Tested, *, context: str, vendor: str, revision: str) -> 
         rows.append(_table(row))
     if document.as_string() != before:
         document["revision"] = revision
-    return document.as_string()
+    # The library sets no blank line before a table that it adds.
+    head = f'[[tested]]\nid = "{row.id}"'
+    return re.sub(rf"(?<!\n)\n(?={re.escape(head)})", "\n\n", document.as_string())
 
 
 def _new(vendor: str) -> tomlkit.TOMLDocument:

@@ -8,15 +8,22 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mxenv import _files, bundle, matrix_reader
+from mxenv import _files, bundle, judgement, matrix_reader
 from mxenv.api import _compiled, nodes
 from mxenv.bundle import Bundle, Layer
+from mxenv.environment import VENDOR, select_env
 from mxenv.errors import MatrixError, UsageError
+from mxenv.stack import stack
+from mxenv.verdict import Evidence
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from datetime import date
 
-    from mxenv.matrix import Matrix
+    from mxenv.facts import Snapshot
+    from mxenv.matrix import Matrix, Tested
+    from mxenv.matrix_lint import Flaw
+    from mxenv.verdict import Verdict
 
 LARGEST = 16 << 20
 """Bytes in a matrix; the shipped one has a hundredth of it."""
@@ -156,6 +163,57 @@ def unpack(path: Path, out: Path, keys: Sequence[Path] = ()) -> tuple[Bundle, tu
     for target, layer in zip(paths, found.layers, strict=True):
         _files.write_atomically(target, layer.text)
     return found, paths
+
+
+def lint(
+    sources: Sources, files: Sequence[Path] = (), *, today: date, stale: int | None = None
+) -> tuple[Flaw, ...]:
+    """Return every flaw of what ``sources`` make together; of ``files`` on top alone, if named."""
+    from mxenv.matrix_lint import File  # noqa: PLC0415 - imported late: nothing else needs it
+    from mxenv.matrix_lint import lint as find  # noqa: PLC0415 - the same
+
+    whole = replace(sources, site=(*sources.site, *files))
+    written = [File(name=o.name, text=o.text, values=document(o)) for o in layers(whole)]
+    flaws = find(written, nodes.keys(), today=today, stale=stale)
+    names = [str(path) for path in files] or [file.name for file in written]
+    return tuple(f for f in flaws if any(f.file == n or f"{n}:" in f.message for n in names))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """Who says that a node works, and where."""
+
+    link: str
+    who: str
+    today: date
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Learned:
+    """What a site's matrix got from a node, and what the node is with it."""
+
+    row: Tested
+    summary: str
+    verdict: Verdict
+
+
+def add_tested(
+    snapshot: Snapshot, sources: Sources, said: Said, *, out: Path, env: str | None = None
+) -> Learned:
+    """Write into ``out`` that ``snapshot`` was seen working; what is written is read back first."""
+    from mxenv import matrix_writer, pilot  # noqa: PLC0415 - imported late: only for this
+
+    below = tuple(layer for layer in layers(sources) if layer.name != str(out))
+    before = text(read(out), str(out)) if out.exists() else ""
+    found = stack(snapshot, select_env(snapshot, env))
+    day = said.today.isoformat()
+    evidence = Evidence(link=said.link, who=said.who, when=day, grade="site")
+    row = pilot.tested(found, parsed(below), evidence=evidence, file=str(out))
+    after = matrix_writer.add(before, row, context=str(out), vendor=VENDOR, revision=day)
+    matrix = parsed((*below, Layer(name=str(out), kind="site", text=after)))
+    _files.write_atomically(out, after)
+    verdict = judgement.judge(snapshot, matrix, env=env, today=said.today)
+    return Learned(row=row, summary=pilot.summed_up(row), verdict=verdict)
 
 
 def proposed(project: Path) -> tuple[Path, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TextIO
 
 import click
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from mxenv.comparison import Comparison
     from mxenv.facts import FactKey, Snapshot
     from mxenv.fleet import Fleet
+    from mxenv.matrix_table import Section
     from mxenv.reports import Page, Report
     from mxenv.verdict import Verdict
 
@@ -28,6 +29,8 @@ NARROWEST = 24
 """Columns beside the names below which wrapping makes nothing better."""
 PLAIN = ("text", "json")
 """The formats of a result that is no verdict."""
+PAGES = (*PLAIN, "html")
+"""Those of a result that is a page as well."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +44,10 @@ class Output:
     def verdicts(self, verdicts: Sequence[Verdict]) -> None:
         """Print ``verdicts`` in the format asked for."""
         emit(self._report().verdicts(verdicts, self._page()))
+
+    def every(self, verdict: Verdict) -> None:
+        """Print every finding of ``verdict``, be it fine or not."""
+        emit(self._report().verdicts((verdict,), replace(self._page(), verbose=True)) + "\n")
 
     def snapshot(self, snapshot: Snapshot, keys: Mapping[str, FactKey]) -> None:
         """Print the facts of a node."""
@@ -62,6 +69,13 @@ class Output:
         if render is None:
             raise UsageError(f"the format {self.format!r} is for verdicts only")
         emit(render(fleet, self._page()))
+
+    def tables(self, sections: Sequence[Section]) -> None:
+        """Print tables of a matrix."""
+        render = self._report().tables
+        if render is None:
+            raise UsageError(f"the format {self.format!r} is for verdicts only")
+        emit(render(sections, self._page()))
 
     def judged_fleet(self, fleet: Fleet, verdicts: Sequence[Verdict]) -> None:
         """Print the verdicts on many nodes; for people, equal ones together, and a table."""

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import difflib
-from dataclasses import fields
-from typing import TYPE_CHECKING
 
 import click
 
-from mxenv.cli import _options
-from mxenv.cli._output import CONTEXT, PLAIN, Output, answers
-from mxenv.constraint import Agreement
+from mxenv.cli import _matrix_files, _matrix_nodes, _options
+from mxenv.cli._output import CONTEXT, PAGES, PLAIN, Output, answers
 from mxenv.errors import UsageError
-from mxenv.verdict import Evidence, Outcome
 
-if TYPE_CHECKING:
-    from mxenv.matrix import Row
+KINDS = ("release", "tested", "rule", "broken", "requirement", "format", "series", "override")
 
 
 @click.group(
@@ -26,12 +21,24 @@ def COMMAND() -> None:  # noqa: N802 - a constant that a decorator makes
 
 
 @COMMAND.command("show")
+@click.argument("kind", required=False, type=click.Choice(KINDS))
 @_options.matrices
-@answers(PLAIN)
-def show(output: Output, *, matrix: _options.Matrices) -> None:
-    """List every row in one line: its name, and what it says."""
+@answers(PAGES)
+def show(output: Output, *, kind: str | None, matrix: _options.Matrices) -> None:
+    """Show all that is known as tables: sets of versions, rules, what is broken, number formats.
+
+    With -v every distribution of a set is named.
+    """
+    from mxenv.cli import _rows  # noqa: PLC0415 - imported late: --help needs none of it
+    from mxenv.matrix_table import sections  # noqa: PLC0415 - the same
+
     known = matrix.load()
-    output.values("mxenv.rows/1", {row.row: _summary(row) for row in known.rows})
+    if output.format == "json":
+        rows = (row for row in known.rows if not kind or row.row.split(":")[-2] == kind)
+        output.values("mxenv.rows/1", {row.row: _rows.summary(row) for row in rows})
+    else:
+        whole = output.verbose or output.format == "html"
+        output.tables(sections(known, kind or "", whole=whole))
     output.note(f"matrix {known.digest}, revisions: {', '.join(' '.join(f) for f in known.files)}")
 
 
@@ -44,6 +51,8 @@ def why(output: Output, *, row: str, matrix: _options.Matrices) -> None:
 
     ROW is a name that a finding gives, or its end.
     """
+    from mxenv.cli import _rows  # noqa: PLC0415 - imported late: --help needs none of it
+
     rows = {found.row: found for found in matrix.load().rows}
     named = [name for name in rows if name == row or name.endswith(f":{row}")]
     if len(named) != 1:
@@ -54,39 +63,8 @@ def why(output: Output, *, row: str, matrix: _options.Matrices) -> None:
         raise UsageError(
             f"{said} called {row!r}", hint=f"one of {', '.join(named)}" if named else hint
         )
-    output.values("mxenv.row/1", _whole(rows[named[0]]))
+    output.values("mxenv.row/1", _rows.told(rows[named[0]]))
 
 
-def _summary(row: Row) -> str:
-    whole = _whole(row)
-    if text := whole.get("text"):
-        return str(text)
-    parts = [f"{name} {whole[name]}" for name in ("card", "kmd", "sdk") if whole.get(name)]
-    listed = whole.get("components") or whole.get("packages") or whole.get("cards") or []
-    return ", ".join([*parts, *(listed if isinstance(listed, list) else ())])
-
-
-def _whole(row: Row) -> dict[str, object]:
-    """Return every field that says something, as people write it."""
-    told = {f.name: getattr(row, f.name) for f in fields(row) if f.name not in {"id", "file"}}
-    shown = {name: _said(value) for name, value in told.items() if value not in {"", (), False}}
-    return {"row": row.row, **shown}
-
-
-def _said(value: object) -> object:
-    match value:
-        case Evidence():
-            when = f", {value.when}" if value.when else ""
-            return f"{value.who}{when} ({value.grade}) {value.link}"
-        case Outcome():
-            return value.word
-        case Agreement():
-            fields = f"the first {value.fields} fields of " if value.fields else ""
-            but = f", but for {', '.join(value.but)}" if value.but else ""
-            return f"{value.left} agrees with {fields}{value.right}{but}"
-        case (str(), str()) as pair:
-            return " ".join(pair)
-        case tuple():
-            return [_said(one) for one in value]
-        case _:
-            return str(value)
+for _one in (*_matrix_files.COMMANDS, *_matrix_nodes.COMMANDS):
+    COMMAND.add_command(_one)

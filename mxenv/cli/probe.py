@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from mxenv.cli import _options, _status
-from mxenv.cli._output import PLAIN, Output, answers
+from mxenv.cli._output import PAGES, Output, answers
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     type=_options.PATH,
     help="Write the snapshot to FILE; of many nodes one file each into DIR.",
 )
-@answers(PLAIN)
+@answers(PAGES)
 def COMMAND(output: Output, *, asked: _options.Asked, out: Path | None) -> None:  # noqa: N802 - a constant
     """Show what a node is made of: versions, devices, environments.
 

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from mxenv.comparison import Comparison
     from mxenv.facts import FactKey, Snapshot
     from mxenv.fleet import Fleet
+    from mxenv.matrix_table import Section
     from mxenv.verdict import Verdict
 
 
@@ -44,3 +45,4 @@ class Report:
     """`None`: the format is for verdicts only."""
     comparison: Callable[[Comparison, Page], str] | None = None
     fleet: Callable[[Fleet, Page], str] | None = None
+    tables: Callable[[Sequence[Section], Page], str] | None = None

@@ -9,6 +9,7 @@ from mxenv.reports._facts import snapshot
 from mxenv.reports._fleet import fleet
 from mxenv.reports._page import STYLES, counted, harmless, labelled, said, wrapped
 from mxenv.reports._sides import comparison
+from mxenv.reports._tables import tables
 from mxenv.verdict import Outcome
 
 if TYPE_CHECKING:
@@ -115,4 +116,5 @@ REPORT = Report(
     snapshot=snapshot,
     comparison=comparison,
     fleet=fleet,
+    tables=tables,
 )
