@@ -134,7 +134,7 @@ class Selector:
         fact = None
         if unread:
             reading, fact = unread[0].reading, unread[0]
-        elif facts:
+        elif facts and not self._asked_by_name(facts):
             reading, fact = Absent(), next((f for f in facts if not f.instance), None)
         whole = replace(self, accessor=Accessor.WHOLE)
         return (Seen(label=str(whole), name=self.instance, reading=reading, fact=fact),)
@@ -155,6 +155,14 @@ class Selector:
 
     def _parts(self, instance: str) -> tuple[str, ...]:
         return self.key.parts(instance) or ("",)
+
+    def _asked_by_name(self, facts: tuple[Fact, ...]) -> bool:
+        """Tell whether facts are of names that were asked for (variables), and of no others.
+
+        Where one name was found to be absent, each that was asked for has a fact.
+        """
+        by_name = (fact.instance and isinstance(fact.reading, Absent) for fact in facts)
+        return self.key.name != PACKAGE and any(by_name)
 
     def _one_of_a_list(self, fact: Fact, facts: tuple[Fact, ...]) -> bool:
         """Tell whether an unreadable fact is one part of a list that was read, not the list."""

@@ -291,7 +291,7 @@ def metax() -> list[Path]:
 
 
 def test_a_matrix_asks_for_no_variable_and_no_parameter_that_no_probe_reads() -> None:
-    # A name that is not on the list of a probe would be taken for one that is not set.
+    # Of a name that is not on the list of a probe nothing is ever known.
     rows = (*MATRIX.rules, *MATRIX.broken, *MATRIX.requirements)
     asked = [s for row in rows for s in (*row.when, *getattr(row, "requires", ()))]
     named = {(c.selector.key.name, c.selector.instance) for c in asked}

@@ -250,3 +250,19 @@ def test_the_best_of_all_instances_is_told_without_what_was_found(
     constraint = Constraint.parse(text, keys=KEYS)
     assert constraint.best(node) is expected
     assert constraint.best(node) is max(check.outcome for check in constraint.check(node))
+
+
+def test_a_name_that_nobody_asked_for_is_unknown_and_not_unset() -> None:
+    asked = snapshot(fact("env[MACA_PATH]", GONE), fact("env[CUDA_PATH]", "/opt"))
+    for text in ("env[VLLM_X] absent", "env[VLLM_X] present"):
+        (check,) = Constraint.parse(text, keys=KEYS).check(asked)
+        assert check.outcome is DUNNO
+        assert "not asked" in check.found
+    (check,) = Constraint.parse("env[MACA_PATH] absent", keys=KEYS).check(asked)
+    assert check.outcome is GOOD
+
+
+def test_what_is_not_in_a_list_that_was_read_is_absent() -> None:
+    listed = snapshot(fact("python.package[/e/torch]", "2.8.0"), fact("python.package[/e/a]", GONE))
+    (check,) = Constraint.parse("python.package[vllm] absent", keys=KEYS).check(listed)
+    assert check.outcome is GOOD
