@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -107,7 +108,8 @@ def _image(
     exact = bool(whole) and all(f.outcome is Outcome.COMPATIBLE for f in whole)
     yield _image_checks.lock_copy(lock, inside)
     host = LayerHost(source=source, description=image, files=files)
-    yield from _distributions(lock, inside, look(host), exact=exact)
+    with closing(files.spool):
+        yield from _distributions(lock, inside, look(host), exact=exact)
     yield from _wheel_files.check(inside, brought)
     yield from _image_checks.host(lock, image, inside)
 

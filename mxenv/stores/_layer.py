@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING, BinaryIO, cast
 from mxenv.errors import LayoutError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from mxenv.stores import Descriptor, Source
 
@@ -61,10 +61,15 @@ class Member:
     """The content of a file, to be read before the next member is asked for."""
 
 
-def members(source: Source, layer: Descriptor, diff_id: str) -> Iterator[Member]:
-    """Yield what the layer holds; at its end, both its digests were right or this has raised."""
+def members(
+    source: Source, layer: Descriptor, diff_id: str, check: Callable[[], None] = lambda: None
+) -> Iterator[Member]:
+    """Yield what the layer holds; at its end, both its digests were right or this has raised.
+
+    ``check`` is called before each piece that is read, and ends it by raising.
+    """
     with damage(f"{source.name}: layer {layer.digest}"), source.blob(layer) as blob:
-        plain = _Hashed(_decompressed(blob, layer))
+        plain = _Hashed(_decompressed(blob, layer), check)
         stream = cast("IO[bytes]", plain)  # `tarfile` only reads
         with tarfile.open(fileobj=stream, mode="r|", bufsize=_BLOCKS) as archive:
             yield from _members(archive, plain)
@@ -83,8 +88,9 @@ def members(source: Source, layer: Descriptor, diff_id: str) -> Iterator[Member]
 class _Hashed:
     """A stream that remembers the digest of what was read from it."""
 
-    def __init__(self, stream: BinaryIO) -> None:
+    def __init__(self, stream: BinaryIO, check: Callable[[], None]) -> None:
         self._stream = stream
+        self._check = check
         self._hash = hashlib.sha256()
         self._at = 0
         # The first header is read when the archive is opened.
@@ -96,6 +102,7 @@ class _Hashed:
         return "sha256:" + self._hash.hexdigest()
 
     def read(self, size: int = -1, /) -> bytes:
+        self._check()
         data = self._stream.read(size)
         self._hash.update(data)
         self._at += len(data)

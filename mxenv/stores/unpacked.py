@@ -81,6 +81,8 @@ class Unpacked:
     """Links of a layer below that a directory took the place of, and the layer that brought it."""
     replaced: dict[str, int] = field(default_factory=dict)
     """Files of a layer below that were replaced or removed, and the last layer that did so."""
+    check: Callable[[], None] = lambda: None
+    """Called all the time while layers are read; it ends that by raising."""
 
     def at(self, path: str) -> Node | None:
         """Return what lies at ``path``, following no link; nothing lies below a file."""
@@ -109,7 +111,7 @@ class Unpacked:
 
     def _members(self, number: int) -> Iterator[Member]:
         layers, diff_ids = self.description.layers, self.description.diff_ids
-        return members(self.source, layers[number], diff_ids[number])
+        return members(self.source, layers[number], diff_ids[number], self.check)
 
     def _keep(self, number: int, member: Member, want: Want) -> None:
         """Read what is wanted of a file, at once: the stream does not come back."""
@@ -140,9 +142,14 @@ def _content(file: IO[bytes], limit: int, *, whole: bool) -> Content:
     return Content(data=bytes(data), sha256=digest.hexdigest() if whole else "")
 
 
-def read(source: Source, description: ImageDescription, want: Callable[[str], Want]) -> Unpacked:
+def read(
+    source: Source,
+    description: ImageDescription,
+    want: Callable[[str], Want],
+    check: Callable[[], None] = lambda: None,
+) -> Unpacked:
     """Read every layer once, in order; ``want`` says of each path what is kept of a file there."""
-    files = Unpacked(source=source, description=description)
+    files = Unpacked(source=source, description=description, check=check)
     for number, layer in enumerate(description.layers):
         if not source.has(layer.digest):
             files.missing[number] = layer.digest

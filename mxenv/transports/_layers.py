@@ -9,6 +9,7 @@ import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fnmatch import translate
+from threading import Event
 from typing import TYPE_CHECKING, BinaryIO, NoReturn
 
 from mxenv.errors import HostUnreachable
@@ -155,11 +156,11 @@ class LayerHost:
 
     source: Source
     description: ImageDescription
-    view: View = View.IMAGE
+    watch: Watch = field(default_factory=lambda: Watch(math.inf, Event()))
+    """Until when they may be read."""
     files: Unpacked | None = None
     """What the layers left, once they were read."""
-    watch: Watch | None = None
-    """Until when they may be read; for ever unless given."""
+    view: View = View.IMAGE
 
     @property
     def name(self) -> str:
@@ -170,7 +171,7 @@ class LayerHost:
         """Answer every question; layers are read again only for what was not kept."""
         questions = tuple(questions)
         if self.files is None:
-            self.files = read(self.source, self.description, self._timed(wanted(questions)))
+            self.files = read(self.source, self.description, wanted(questions), self._in_time)
         tree = LayerTree(self.files)
         answers = self._answers(tree, questions)
         if tree.wanted:
@@ -178,23 +179,14 @@ class LayerHost:
             answers = self._answers(tree, questions)
         return answers
 
-    def _timed(self, want: Callable[[str], Want]) -> Callable[[str], Want]:
-        """Return ``want``, which is asked of every file, to be asked as long as there is time."""
-        watch = self.watch
-        if watch is None:
-            return want
-
-        def until(path: str) -> Want:
-            if not watch.left():
-                # A part of the layers says nothing: those above may take anything away.
-                raise HostUnreachable(
-                    "its layers could not be read in time",
-                    context=self.name,
-                    hint="--timeout gives it more",
-                )
-            return want(path)
-
-        return until
+    def _in_time(self) -> None:
+        if not self.watch.left():
+            # A part of the layers says nothing: those above may take anything away.
+            raise HostUnreachable(
+                "its layers could not be read in time",
+                context=self.name,
+                hint="--timeout gives it more",
+            )
 
     def _answers(self, tree: LayerTree, questions: Iterable[Question]) -> Answers:
         walker = Walker(tree, seekable=tree.seekable)
@@ -232,4 +224,9 @@ def opened(source: Source, terms: Terms) -> Iterator[LayerHost]:
     """Open an image to be asked; its manifest and configuration are read now."""
     seconds = math.inf if terms.seconds is None else terms.seconds
     watch = Watch(time.monotonic() + seconds, terms.stop)
-    yield LayerHost(source=source, description=describe(source, ""), watch=watch)
+    host = LayerHost(source=source, description=describe(source, ""), watch=watch)
+    try:
+        yield host
+    finally:
+        if host.files is not None:
+            host.files.spool.close()

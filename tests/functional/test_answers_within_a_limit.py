@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from threading import Event
+from typing import TYPE_CHECKING, BinaryIO
 
 import _layouts
 import pytest
@@ -11,9 +13,15 @@ import pytest
 from mxenv.api import nodes
 from mxenv.errors import HostUnreachable
 from mxenv.facts import Observed, Unreadable
+from mxenv.question import File, Found
+from mxenv.stores import layout
+from mxenv.transports import Terms, _layers
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
     from pathlib import Path
+
+    from mxenv.stores import Descriptor, Source
 
 NOW = datetime(2026, 1, 7, tzinfo=UTC)
 NOTHING = nodes.Wanted(seconds=1e-9)
@@ -38,3 +46,57 @@ def test_an_image_of_which_only_a_part_could_be_read_is_not_known_at_all(tmp_pat
     for wanted in (nodes.USUAL, ENOUGH):
         fine = nodes.probe(f"oci:{layout}", now=NOW, wanted=wanted)
         assert fine.reading("os.id") == Observed("debian")
+
+
+@dataclass
+class Stopping:
+    """An image for which nobody waits any more once blobs were opened for the last time."""
+
+    source: Source
+    stop: Event
+    blobs: int
+
+    @property
+    def name(self) -> str:
+        return self.source.name
+
+    def manifest(self, platform: str) -> tuple[Descriptor, bytes]:
+        return self.source.manifest(platform)
+
+    def has(self, digest: str) -> bool:
+        return self.source.has(digest)
+
+    def blob(self, descriptor: Descriptor) -> AbstractContextManager[BinaryIO]:
+        if not self.blobs:
+            self.stop.set()
+        self.blobs -= 1
+        return self.source.blob(descriptor)
+
+
+def stopping(path: Path, entry: _layouts.Entry, *, after: int) -> tuple[Stopping, Terms]:
+    made = _layouts.image(path, [entry])
+    terms = Terms(stop=Event())
+    # The configuration is a blob as well.
+    return Stopping(layout.open_source(str(made)), terms.stop, after + 1), terms
+
+
+def test_a_layer_without_a_single_file_ends_in_time_as_well(tmp_path: Path) -> None:
+    source, terms = stopping(tmp_path / "x", _layouts.folder("etc"), after=0)
+    with _layers.opened(source, terms) as host, pytest.raises(HostUnreachable, match="in time"):
+        host.gather([File("/etc/os-release")])
+
+
+def test_reading_layers_again_ends_in_time_as_well(tmp_path: Path) -> None:
+    source, terms = stopping(tmp_path / "x", _layouts.file("etc/os-release", "x"), after=1)
+    with _layers.opened(source, terms) as host:
+        host.gather([File("/etc/other")])
+        with pytest.raises(HostUnreachable, match="in time"):
+            host.gather([File("/etc/os-release")])
+
+
+def test_layers_may_be_read_again_as_long_as_there_is_time(tmp_path: Path) -> None:
+    source, terms = stopping(tmp_path / "x", _layouts.file("etc/os-release", "x"), after=2)
+    question = File("/etc/os-release")
+    with _layers.opened(source, terms) as host:
+        host.gather([File("/etc/other")])
+        assert host.gather([question])[question] == Found("x")

@@ -156,7 +156,7 @@ class Counted:
 def test_each_layer_of_an_image_passes_by_once(tmp_path: Path) -> None:
     address = layers(tmp_path / "i", stack())
     source = Counted(layout.open_source(address.removeprefix("oci:")), [])
-    with _layers.opened(source) as host:
+    with _layers.opened(source, Terms()) as host:
         answers = nodes.ask(host)
         digests = [layer.digest for layer in host.description.layers]
     assert any(isinstance(question, Symbols) for question in answers)
