@@ -9,10 +9,8 @@ from mxenv.elf import GLIBC, GLIBCXX, numbers, order
 from mxenv.facts import Absent, Fact, FactKey, Observed, Unreadable
 from mxenv.probe import Probe
 from mxenv.probes import _objects
-from mxenv.probes._distributions import matches
 from mxenv.probes._objects import Object
 from mxenv.probes._reading import best
-from mxenv.question import Found
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -73,6 +71,9 @@ KEYS = (
         sources="its dynamic symbols, those of its framework and of the libraries it needs",
     ),
 )
+LIBC = "libc.so.6"
+OF_LIBRARIES = {LIBC: ("elf.provides", "elf.machine"), "libstdc++.so.6": ("elf.provides",)}
+"""What a library says of the system that it is the system's."""
 FOLDERS = (
     *_objects.SYSTEM_GLOBS,
     *(glob for group in _objects.VENDOR_GROUPS for glob in group.globs),
@@ -133,30 +134,43 @@ def _nothing(answers: Answers, groups: tuple[Group, ...]) -> Reading:
 
 def _system(answers: Answers, places: tuple[Place, ...]) -> Iterator[Fact]:
     """Yield what the libraries define that decide how new a system is."""
+    read: dict[str, Object | tuple[str, Unreadable] | None]
     read = {name: _first(answers, name) for name in _objects.BASIC}
     for at in places:
         path = f"{at.env}/lib/libstdc++.so.6"
         read[path] = _objects.read_object(answers, path)
     for library, each in read.items():
-        if each is not None:
-            prefix = GLIBC if library == "libc.so.6" else GLIBCXX
-            provided = numbers(each.elf.provides, prefix)
-            reading = Observed(provided[-1]) if provided else Unreadable("it defines no version")
-            yield Fact(key="elf.provides", instance=library, reading=reading, source=each.path)
-    if (libc := read["libc.so.6"]) is not None:
-        machine = Observed(libc.elf.machine)
-        yield Fact(key="elf.machine", instance="libc.so.6", reading=machine, source=libc.path)
+        match each:
+            case Object(path=path):
+                readings = _told(library, each)
+            case (path, unknown):
+                readings = dict.fromkeys(OF_LIBRARIES[library], unknown)
+            case None:
+                continue
+        for key, reading in readings.items():
+            yield Fact(key=key, instance=library, reading=reading, source=path)
 
 
-def _first(answers: Answers, name: str) -> Object | None:
-    """Return the system's library, not that of the 32-bit programs on it."""
-    globs = [glob for glob in _objects.SYSTEM_GLOBS if glob.pattern.endswith(f"/{name}")]
-    parts = [match for glob in globs for match in matches(answers, glob)]
-    read = [
-        Object(path, content)
-        for path, part in parts
-        if isinstance(part, Found) and (content := _objects.parsed(part.value)) is not None
-    ]
+def _told(library: str, each: Object) -> dict[str, Reading]:
+    """Return what a library that was read says of the system."""
+    provided = numbers(each.elf.provides, GLIBC if library == LIBC else GLIBCXX)
+    newest = Observed(provided[-1]) if provided else Unreadable("it defines no version")
+    readings: dict[str, Reading] = {"elf.provides": newest}
+    if library == LIBC:
+        readings["elf.machine"] = Observed(each.elf.machine)
+    return readings
+
+
+def _first(answers: Answers, name: str) -> Object | tuple[str, Unreadable] | None:
+    """Return the system's library, not that of the 32-bit programs on it.
+
+    Where one could not be read, nobody knows which of them it is.
+    """
+    globs = tuple(glob for glob in _objects.SYSTEM_GLOBS if glob.pattern.endswith(f"/{name}"))
+    group = _objects.Group(owner=name, globs=globs)
+    for path, unknown in _objects.unread(answers, group):
+        return path, unknown
+    read = _objects.objects(answers, group)
     return max(read, key=lambda each: each.elf.bits, default=None)
 
 

@@ -322,6 +322,18 @@ def test_a_shell_says_why_it_cannot() -> None:
     assert set(readings.values()) == {Unreadable("a shell does not read ELF files")}
 
 
+def test_a_libc_that_is_there_and_cannot_be_read_is_not_absent() -> None:
+    unread = Unreadable("ends early")
+    readings = look({f"{LIBS}/libc.so.6": SYSTEM[f"{LIBS}/libc.so.6"][:100]})
+    assert readings["elf.provides[libc.so.6]"] == readings["elf.machine[libc.so.6]"] == unread
+
+
+def test_of_two_of_which_one_cannot_be_read_nobody_knows_which_is_the_systems() -> None:
+    small = shared(bits=32, machine=3, provides=("GLIBC_2.31",))
+    files = {f"{LIBS}/libc.so.6": shared()[:100], "/usr/lib/i386-linux-gnu/libc.so.6": small}
+    assert look(files)["elf.provides[libc.so.6]"] == Unreadable("ends early")
+
+
 def test_a_libc_that_defines_no_version_is_not_taken_for_an_old_one() -> None:
     readings = look({f"{LIBS}/libc.so.6": shared(soname="libc.so.6")})
     assert readings["elf.provides[libc.so.6]"] == Unreadable("it defines no version")
