@@ -48,6 +48,7 @@ _RELEASE_LINE = re.compile(r"(ID|VERSION_ID)=([\"']?)([\w.-]{1,40})\2")
 _LSB = re.compile(r"(Distributor ID|Release):[ \t]*(\S{1,40})")
 _LDD = re.compile(r"ldd \(([^()]{1,60})\) (\d\.\d+)")
 _VARIABLE = re.compile(r"(?:export |declare -x )?([A-Z][A-Z0-9_]{1,60})=([\"']?)([^\s\"']*)\2")
+_TELLING = re.compile(r"(?!.*\.\.\.)(?:[^$`<>*…]*[\w/][^$`<>*…]*)?")
 _LINK = re.compile(rf".*(?:^|\s)({SDK}) -> (\S{{1,200}})")
 _MODULE = re.compile(r"(metax|nvidia)[ \t]+\d{3,12}[ \t]+\d{1,6}(?:[ \t]+\S{1,200})?")
 _VERSION_TXT = re.compile(r"(?:\w+ )?Version:[ \t]*(\d+(?:\.\d+){2,}[\w.-]*)")
@@ -71,7 +72,7 @@ _VALUES = {
     "python": _PYTHON,
     "torch": re.compile(r"(\d[\w.]{0,40}\+(?:metax|maca|mc)\d[\w.]{0,40})"),
     "torch-public": re.compile(r"(\d[\w.]{0,40})(?:\+[\w.]{1,60})?"),
-    "cpu": re.compile(r"((?!MetaX|MXC|NVIDIA)\S.{2,100})"),
+    "cpu": re.compile(r"((?!(?i:MetaX|MXC|NVIDIA))\S.{2,100})"),
     "cpus": re.compile(rf"({_ONLINE.pattern})"),
     "arch": re.compile(rf"({_MACHINES})"),
     "kernel": re.compile(rf"({_KERNEL.pattern})"),
@@ -171,8 +172,9 @@ def _by_form(words: str, said: Said) -> None:
     elif found := _LDD.fullmatch(words):
         said.words.add("libc", found[2])
     elif found := _VARIABLE.fullmatch(words):
-        # What a shell would put in the place of another variable is not told.
-        if "$" not in found[3]:
+        # What a shell would put in the place of another variable or a command is not told, nor
+        # what people put dots or stars or a word in brackets for.
+        if _TELLING.fullmatch(found[3]):
             said.variables.add(found[1], found[3])
     elif found := _LINK.fullmatch(words):
         target = found[2]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mxenv.transports._report_text import Line
 
 _NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,99}[A-Za-z0-9])?"
-_VERSION = r"(?:\d{1,3}!)?v?\d[A-Za-z0-9._+!-]{0,99}(?<![._+!-])"
+_VERSION = r"(?!\S*\.\.)(?:\d{1,3}!)?v?\d[A-Za-z0-9._+!-]{0,99}(?<![._+!-])"
 _PATH = r"(?:/[^/\s*?\[\]:]{1,200}){1,20}"
 _TAGGED = re.compile(
     rf"\[(?:pip3?|conda)\] (?P<name>{_NAME})(?:==|[ \t]+)(?P<version>{_VERSION})(?:[ \t].*)?"
@@ -46,8 +46,16 @@ _WHEEL = re.compile(
     r"(?:-\d\w*)?-[\w.]{1,100}-[\w.]{1,100}-[\w.]{1,200}\.whl(?:#\S{0,300})?"
 )
 _PINNED = re.compile(r"-e \S.*|#.*|" + rf"{_NAME} @ \S.*")
-_FREEZE = re.compile(r"\bpip3? freeze\b|\bpip3? list\b.*\b(?:freeze|json)\b")
+_SHOWN = r"(?!.*(?<![\d=-])>>?[ \t]*[\w./~-])"
+"""What follows a command whose output is to be seen, and not in a file."""
+_FREEZE = re.compile(rf"\bpip3? freeze\b{_SHOWN}|\bpip3? list\b{_SHOWN}.*\b(?:freeze|json)\b")
 _LISTED = re.compile(r"(?:\S*/)?(?:uv )?(?:python3? -m )?pip3? list\b.*")
+_SHOW = (
+    re.compile(rf"Name: (?P<name>{_NAME})"),
+    re.compile(rf"Version: (?P<version>{_VERSION})"),
+    re.compile(r"Summary:.*"),
+)
+"""How `pip show` begins, line by line."""
 _SITE = rf"(?P<site>{_PATH}/lib(?:64)?/python3\.\d+/(?:site|dist)-packages)"
 _PIP = re.compile(rf"pip \S{{1,40}} from {_SITE}/pip \(python 3\.\d+\)")
 _LOCATION = re.compile(rf"Location:[ \t]*{_SITE}/?")
@@ -90,7 +98,8 @@ class Lists:
 
     def add(self, env: str, name: str, version: str) -> None:
         """Take down that ``name`` is installed in ``env``."""
-        self.packages.setdefault(env, Values()).add(normalised(name), version)
+        if name.lower() != "python":  # what it says of itself below a list is no distribution
+            self.packages.setdefault(env, Values()).add(normalised(name), version)
 
     def python(self, env: str, version: str) -> None:
         """Take down which Python ``env`` has."""
@@ -124,9 +133,12 @@ class _Reader:
         self._env = ""
         self._asked = False
         """Whether a list as ``pip freeze`` prints it was announced."""
+        self._show: tuple[str, ...] = ()
+        """The first lines of what may be of ``pip show``."""
 
     def take(self, line: Line) -> None:
         words = line.words
+        self._shown(words)
         if line.edge:
             self._edge(words, line.typed)
             return
@@ -187,6 +199,18 @@ class _Reader:
         else:
             return False
         return True
+
+    def _shown(self, words: str) -> None:
+        """Take down what ``pip show`` says: its first lines come one upon the other."""
+        found = _SHOW[len(self._show)].fullmatch(words)
+        if found is None:
+            self._show = (words,) if _SHOW[0].fullmatch(words) else ()
+        elif len(self._show) + 1 < len(_SHOW):
+            self._show += (words,)
+        else:
+            name, version = (line.partition(": ")[2] for line in self._show)
+            self.lists.add(self._env, name, version)
+            self._show = ()
 
     def _tagged(self, words: str) -> bool:
         if words[0] != "[":

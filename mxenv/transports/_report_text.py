@@ -57,20 +57,10 @@ _ALONE = re.compile(
 )
 TOOLS = frozenset(
     (
-        *("cat", "conda", "docker", "env", "export", "ht-smi", "kubectl", "ldd", "ls"),
-        *(
-            "lscpu",
-            "lsb_release",
-            "lsmod",
-            "lspci",
-            "mcclras",
-            "modinfo",
-            "mx-smi",
-            "mxcc",
-            "nvidia-smi",
-        ),
-        *("pip", "pip3", "printenv", "python", "python3", "rpm", "dpkg", "uname", "uv"),
-        *("vllm"),
+        *("cat", "conda", "docker", "dpkg", "env", "export", "ht-smi", "kubectl", "ldd", "ls"),
+        *("lsb_release", "lscpu", "lsmod", "lspci", "mcclras", "modinfo", "mx-smi", "mxcc"),
+        *("nvidia-smi", "pip", "pip3", "printenv", "python", "python3", "rpm", "uname", "uv"),
+        "vllm",
     )
 )
 """What is typed to show how a node is made; other lines that begin with ``#`` are comments."""

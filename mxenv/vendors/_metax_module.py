@@ -34,6 +34,7 @@ MORE_BUILT = (
 """Asked only where there is a card, since a node may have many kernels."""
 MODINFO = Command(("modinfo", NAME), seconds=SECONDS)
 
+ON_HOST = Unreadable("the modules of the running kernel lie on the host")
 QUESTIONS: tuple[Question, ...] = (VERSION, PARAMETERS, MODULES, KERNEL, *BUILT)
 
 _STATE = r"^{} \d+ \d+ \S+ (\w+)"
@@ -180,8 +181,8 @@ def _modinfo(answers: Answers, place: Place) -> Iterator[Fact]:
         built = matched(str(built.value), re.compile(_RELEASE), "a kernel's release")
     if isinstance(told, Observed):
         told = version(str(told.value))
-    elif place.container is not False:
-        told = built = Unreadable("the modules of the running kernel lie on the host")
+    elif told == Absent() and place.container is not False:
+        told = built = ON_HOST
     for key, reading in zip(keys, (told, built), strict=True):
         yield Fact(key=key, reading=reading, source=source)
     yield Fact(key="metax.kmd", reading=_running(told, place), source=source)
@@ -246,9 +247,8 @@ def _built(answers: Answers, place: Place) -> Iterator[Fact]:
     if running in built or (built and not running):
         return
     blind = [answer for answer in given if isinstance(answer, Unreadable)]
-    reading: Reading = blind[0] if blind else Absent()
-    if place.container is not False:
-        reading = Unreadable("the modules of the running kernel lie on the host")
+    none: Reading = Absent() if place.container is False else ON_HOST
+    reading = blind[0] if blind else none
     yield Fact(key=key, instance=running, reading=reading, source="/lib/modules/*")
 
 

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _CARD = re.compile(rf"GPU#(\d{{1,3}})\s+({CHIP})\s+({BDF})", re.ASCII)
-_STATE = re.compile(r"Available(?:\s*\(UUID: [^()]*\))?|Not Available\s*\((.+)\)")
+_STATE = re.compile(r"Available(?:\s*\(UUID: [^()]*\))?|Not Available\s*\(((?:(?!GPU#).)+)\)")
+"""A reason that names another card is two lines that became one."""
 _LABEL = re.compile(r"([A-Za-z][A-Za-z0-9_ -]{0,30}?)\s*:\s*(.*)")
 _FAILED = re.compile(r"GPU#(\d{1,3}) (?:show-\S+|--show-\S+) (.*\S)", re.ASCII)
 """As ``GPU#0 show-pcie-slot Sysfs error: No such file or directory``, below the card's name."""

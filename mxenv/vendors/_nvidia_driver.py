@@ -243,9 +243,9 @@ def _built(answers: Answers, place: Place) -> Iterator[Fact]:
     if running in built or (built and not running):
         return
     blind = [answer for answer in given if isinstance(answer, Unreadable)]
-    reading: Reading = blind[0] if blind else Absent()
-    if place.container is not False and place.driver is not False:
-        reading = Unreadable("the modules of the running kernel lie on the host")
+    hidden = place.container is not False and place.driver is not False
+    none = Unreadable("the modules of the running kernel lie on the host") if hidden else Absent()
+    reading: Reading = blind[0] if blind else none
     yield Fact(key=key, instance=running, reading=reading, source="/lib/modules/*")
 
 

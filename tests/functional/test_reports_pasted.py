@@ -241,6 +241,24 @@ class TestWhatIsNotInTheTextIsNotKnown:
         found = values(pasted(tmp_path, f"{typed}\ntorch   2.7.0\ntorchvision 0.22.0\n"))
         assert found["python.package[/reported/torch]"] == "2.7.0"
 
+    def test_what_pip_shows_of_one_is_taken(self, tmp_path: Path) -> None:
+        shown = "Name: torch\nVersion: 2.6.0+metax3.2.1.3\nSummary: Tensors\nHome-page: x\n"
+        where = "Location: /opt/conda/lib/python3.10/site-packages\n"
+        found = values(pasted(tmp_path, f"Name: x\n{shown}{where}Version: 9\nSummary:\n"))
+        assert found["python.package[/opt/conda/torch]"] == "2.6.0+metax3.2.1.3"
+        assert [k for k in found if k.startswith("python.package[")] == [
+            "python.package[/opt/conda/torch]"
+        ]
+        apart = values(pasted(tmp_path, shown.replace("Summary", "Architecture: all\nSummary")))
+        assert apart == {}
+
+    @pytest.mark.parametrize(("line", "ends"), [("v", False), ("vllm --version", True)])
+    def test_a_list_ends_where_another_command_is_typed(
+        self, line: str, ends: bool, tmp_path: Path
+    ) -> None:
+        found = values(pasted(tmp_path, f"$ pip list\ntorch 2.6.0\n{line}\nnumpy 1.26.4\n"))
+        assert ("python.package[/reported/numpy]" in found) != ends
+
     def test_no_environment_is_known_to_have_no_interpreter(self, tmp_path: Path) -> None:
         text = "# packages in environment at /opt/conda/envs/b:\n#\n"
         snapshot = pasted(tmp_path, f"{text}torch 2.6.0 pypi_0 pypi\npython 3.9.2 h1_0\n")
@@ -251,6 +269,38 @@ class TestWhatIsNotInTheTextIsNotKnown:
     def test_what_torch_calls_itself_is_not_what_its_metadata_says(self, tmp_path: Path) -> None:
         found = values(pasted(tmp_path, "PyTorch version: 2.4.1+cu121\n"))
         assert not [label for label in found if "torch" in label]
+
+    @pytest.mark.parametrize(
+        "value", ["...", "/opt/maca/lib:...", "<path>", "***", "`which mxcc`", "/opt/…/lib"]
+    )
+    def test_what_stands_for_a_value_is_none(self, value: str, tmp_path: Path) -> None:
+        found = values(pasted(tmp_path, f"MACA_PATH=/opt/maca\nCUDA_PATH={value}\n"))
+        assert found == {"env[MACA_PATH]": "/opt/maca"}
+
+    @pytest.mark.parametrize("typed", ["pip freeze > all.txt", "pip list --format=freeze >> x"])
+    def test_a_list_that_went_into_a_file_is_not_what_follows(
+        self, typed: str, tmp_path: Path
+    ) -> None:
+        text = f"I ran `{typed}` and wrote this:\n```\ntorch==2.6.0\n```\n"
+        assert values(pasted(tmp_path, text)) == {}
+        shown = values(pasted(tmp_path, text.replace(">", "2>/dev/null #")))
+        assert shown["python.package[/reported/torch]"] == "2.6.0"
+
+    def test_half_of_a_version_is_none(self, tmp_path: Path) -> None:
+        text = "$ pip list\ntorch 2...3+metax3.0.0.3\nnumpy 1.26.4\nPython 3.10.1\n"
+        found = values(pasted(tmp_path, text))
+        assert [k for k in found if k.startswith("python.package")] == [
+            "python.package[/reported/numpy]"
+        ]
+
+    def test_a_card_is_no_processor(self, tmp_path: Path) -> None:
+        assert values(pasted(tmp_path, "model name : METAX C500\n")) == {}
+
+    def test_why_nothing_is_known_of_a_module_is_that_nobody_said(self, tmp_path: Path) -> None:
+        report = pasted(tmp_path, "$ uname -r\n5.15.0-58-generic\n")
+        for vendor in ("metax", "nvidia"):
+            reading = report.reading(f"{vendor}.module.built", "5.15.0-58-generic")
+            assert reading == Unreadable("not in the report")
 
     def test_a_variable_made_of_another_is_not_known(self) -> None:
         reading = seen(REPORTS / "pod.md").reading("env", "LD_LIBRARY_PATH")

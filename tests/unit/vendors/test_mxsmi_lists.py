@@ -81,6 +81,13 @@ def test_a_list_cut_within_a_line_complains_of_it() -> None:
     assert len(cut.complaints) == 1
 
 
+def test_a_list_two_lines_of_which_became_one_complains_of_it() -> None:
+    other = "GPU#2    MXC500      0000:0F:00.0   Not Available(MetaX Sysfs File Unaccessible)"
+    joined = output(parse_list(LIST.replace("Unaccessible)\n", f"Unaccessible) {other}\n", 1)))
+    assert len(joined.complaints) == 1
+    assert "GPU#2" not in "".join(card.state or "" for card in joined.devices)
+
+
 def test_a_list_gives_no_card_the_slice_of_a_line_that_was_lost() -> None:
     assert all(card.slices == () for card in output(parse_list(LIST)).devices)
     assert parse_list("  SGPU#3   25% 15.625gb   Available\n") == Unreadable(
