@@ -254,7 +254,7 @@ class TestWhatIsNotInTheTextIsNotKnown:
 
     @pytest.mark.parametrize(("line", "ends"), [("v", False), ("vllm --version", True)])
     def test_a_list_ends_where_another_command_is_typed(
-        self, line: str, ends: bool, tmp_path: Path
+        self, *, line: str, ends: bool, tmp_path: Path
     ) -> None:
         found = values(pasted(tmp_path, f"$ pip list\ntorch 2.6.0\n{line}\nnumpy 1.26.4\n"))
         assert ("python.package[/reported/numpy]" in found) != ends
