@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 SMALL = 1 << 18
 """Bytes of a file that is small."""
+PAGE = 1 << 12
 KINDS = {
     stat.S_IFREG: "file",
     stat.S_IFDIR: "directory",
@@ -58,10 +59,11 @@ class DiskTree:
             found = os.fstat(number)
             if not stat.S_ISREG(found.st_mode):
                 raise Unanswered("not a file any more")
-            if 0 < found.st_size <= SMALL:
+            if found.st_size <= SMALL:
                 # What is small is read at once: thousands are, and a reader costs more than that.
-                content = os.read(number, found.st_size + 1)
-                if len(content) == found.st_size:
+                content = os.read(number, max(found.st_size, PAGE) + 1)
+                # Of what the kernel makes up on the way the size is 0 or a page, whatever it is.
+                if len(content) == found.st_size or not (len(content) > PAGE or os.read(number, 1)):
                     return io.BytesIO(content)
                 os.lseek(number, 0, os.SEEK_SET)
             file = os.fdopen(number, "rb")

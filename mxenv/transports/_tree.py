@@ -151,12 +151,18 @@ class Walker:
         status = self.tree.lstat(here)
         if status is None or status.kind != "link" or not follow:
             return Place(here, status)
+        return self._beyond(here, hops)
+
+    def _beyond(self, link: str, hops: Iterator[int] | None = None) -> Place:
+        """Return where a link leads, whose own path has none in it."""
         # Counted from the first link on: nearly no path has one.
         hops = iter(range(HOPS)) if hops is None else hops
         if next(hops, None) is None:
             raise Unanswered("a loop of links")
-        target = self.tree.readlink(here)
-        return self.find(target if target[:1] == "/" else f"{above.path}/{target}", hops=hops)
+        target = self.tree.readlink(link)
+        if target[:1] != "/":
+            target = f"{link.rpartition('/')[0]}/{target}"
+        return self.find(target, hops=hops)
 
     def _directory(self, path: str, hops: Iterator[int] | None) -> Place:
         known = self._directories[path] = self.find(path, hops=hops)
@@ -240,8 +246,12 @@ class Walker:
             return None
         if glob.part is None:
             return path, THERE
-        known = None if place.status.kind == "link" else place
-        return path, self._wanted(path, known, glob.part, glob.limit)
+        try:
+            if place.status.kind == "link":
+                place = self._beyond(place.path)
+        except (Unanswered, OSError, ValueError) as error:
+            return path, _reason(error)
+        return path, self._wanted(path, place, glob.part, glob.limit)
 
     def _wanted(self, path: str, place: Place | None, part: Part, limit: int) -> Answer[str]:
         """Return a part of what lies at ``place``, which is no link, or at ``path``."""
