@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from mxenv import advising, coverage, linkage, mixture, ruling, version
+from mxenv import advising, coverage, grounds, linkage, mixture, ruling, version
 from mxenv.environment import candidates, select_env
 from mxenv.facts import observed
 from mxenv.stack import Stack, exactly_tested, stack
@@ -32,7 +32,8 @@ def judge(
 ) -> Verdict:
     """Return what ``matrix`` says of ``snapshot``; what it does not cover is unknown."""
     findings = waive(tuple(_findings(snapshot, matrix, env)), waivers, today)
-    return Verdict(subject=snapshot.node, findings=findings, matrix=matrix.digest)
+    said = tuple(grounds.grounded(findings))
+    return Verdict(subject=snapshot.node, findings=said, matrix=matrix.digest)
 
 
 def _findings(snapshot: Snapshot, matrix: Matrix, env: str | None) -> Iterator[Finding]:
@@ -143,6 +144,7 @@ def _unused(waiver: Waiver) -> Finding:
         outcome=Outcome.COMPATIBLE,
         subject=_named(waiver),
         found=f"no finding is waived by it ({waiver.owner}: {waiver.reason})",
+        expected="a finding that somebody answers for",
         remedy="remove the waiver",
     )
 

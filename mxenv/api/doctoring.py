@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mxenv.api import building, checking
+from mxenv.codes import CODES
 from mxenv.errors import MxenvError
+from mxenv.grounds import grounded
 from mxenv.verdict import Finding, Outcome, Verdict
 
 if TYPE_CHECKING:
@@ -36,7 +38,7 @@ def examine(
         _engine(environ),
         _matrix(matrices, keys),
     )
-    return Verdict(subject="mxenv", findings=findings)
+    return Verdict(subject="mxenv", findings=tuple(grounded(findings)))
 
 
 def _python() -> Finding:
@@ -99,10 +101,18 @@ def _matrix(extra: Sequence[Path], keys: Sequence[Path]) -> Finding:
 
 
 def _fine(code: str, subject: str, found: str) -> Finding:
-    return Finding(code=code, outcome=Outcome.COMPATIBLE, subject=subject, found=found)
+    expected = CODES[code].meaning
+    return Finding(
+        code=code, outcome=Outcome.COMPATIBLE, subject=subject, found=found, expected=expected
+    )
 
 
 def _missing(code: str, subject: str, found: str, remedy: str) -> Finding:
     return Finding(
-        code=code, outcome=Outcome.INCOMPATIBLE, subject=subject, found=found, remedy=remedy
+        code=code,
+        outcome=Outcome.INCOMPATIBLE,
+        subject=subject,
+        found=found,
+        expected=CODES[code].meaning,
+        remedy=remedy,
     )

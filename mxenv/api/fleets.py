@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from mxenv import _files, _plugins, fleet
 from mxenv import snapshot as files
-from mxenv.addresses import file_names, listed, once
+from mxenv.addresses import ADDRESS, file_names, listed, once
 from mxenv.api import nodes
 from mxenv.errors import InvalidFile, MxenvError, UsageError
 from mxenv.fleet import Failure, Fleet, Member
@@ -67,17 +67,28 @@ def addresses(given: Sequence[str]) -> tuple[str, ...]:
 def inside(targets: Sequence[str]) -> tuple[str, ...]:
     """Return ``targets`` with the snapshots of a folder in its place; a recording is no folder."""
     found: list[str] = []
+    missing = [one for one in targets if not ADDRESS.fullmatch(one) and not _exists(Path(one))]
+    if missing and len(targets) > 1:
+        hint = "name snapshot files, folders of them, or addresses as recording:DIR"
+        raise UsageError("there is no such file", context=", ".join(missing), hint=hint)
     for target in targets:
         path = Path(target)
-        if path.is_dir() and not (path / "recording.toml").is_file():
+        if _exists(path) and path.is_dir() and not (path / "recording.toml").is_file():
             files = sorted(str(file) for file in path.glob("*.json"))
             if not files:
                 hint = "`mxenv probe --on @FILE --out DIR` writes one for each node"
-                raise UsageError("a folder without snapshots", context=target, hint=hint)
+                raise InvalidFile("a folder without snapshots", context=target, hint=hint)
             found += files
         else:
             found.append(target)
     return once(found)
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False  # too long for a path, or not one
 
 
 def _listed(path: Path) -> tuple[str, ...]:

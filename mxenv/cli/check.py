@@ -96,8 +96,8 @@ def _judge(snapshots: tuple[str, ...], asked: _options.Asked, judging: _Judging)
     from mxenv.api import nodes  # noqa: PLC0415 - imported late: --help needs none of it
 
     target = _options.target(next(iter(snapshots), None), asked, word="SNAPSHOT")
-    judged = judging.ready()
-    return judged(nodes.snapshot_of(target, now=_options.now(), wanted=asked.wanted()))
+    given = nodes.snapshot_of(target, now=_options.now(), wanted=asked.wanted())
+    return judging.ready()(given)
 
 
 def _judge_all(

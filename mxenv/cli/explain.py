@@ -33,6 +33,7 @@ def COMMAND(output: Output, *, code: str | None) -> None:  # noqa: N802 - a cons
             "code": code.upper(),
             "title": known.title,
             "meaning": known.meaning,
+            "how": known.how,
             "remedy": known.remedy,
         },
     )

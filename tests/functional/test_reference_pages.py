@@ -104,6 +104,8 @@ def findings_page() -> Iterator[str]:
             yield ""
             yield known.meaning
             yield ""
+            yield f"*How it is found out:* {known.how}"
+            yield ""
             yield f"*What to do:* {known.remedy}"
 
 
