@@ -206,7 +206,8 @@ def run() -> NoReturn:
 def FRONT(ctx: click.Context) -> None:  # noqa: N802 - a constant that a decorator makes
     """Say which versions work together on this machine, lock them, build and verify them.
 
-    An ADDRESS is SCHEME:REST, as local:, recording:DIR, root:DIR, oci:DIR, image:REFERENCE.
+    An ADDRESS is SCHEME:REST, as local:, ssh:HOST, docker:NAME, report:FILE, recording:DIR,
+    root:DIR, oci:DIR, image:REFERENCE.
     Every option can be given as a variable: MXENV_CHECK_ENV=/opt/conda is `check --env`.
     """
     if ctx.invoked_subcommand is None:

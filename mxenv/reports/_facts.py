@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, groupby
 from typing import TYPE_CHECKING, assert_never
 
 from mxenv.comparison import apart
-from mxenv.facts import Absent, FactKey, Observed, Unreadable
+from mxenv.facts import Absent, FactKey, Observed, Unreadable, observed
 from mxenv.fingerprint import fingerprint
 from mxenv.reports._page import harmless, wrapped
 from mxenv.version import tag
@@ -34,10 +34,15 @@ class _Row:
     label: str
     text: str
     style: str = ""
+    reason: str = ""
+    """Why nothing could be read."""
 
 
 def snapshot(given: Snapshot, keys: Mapping[str, FactKey], page: Page) -> str:
-    """Return the facts of a node grouped by the first part of their keys, then its digests."""
+    """Return the facts of a node grouped by the first part of their keys, then its digests.
+
+    Those of its cards come first, and last those of which nothing is known.
+    """
     taken = given.taken_at.strftime("%Y-%m-%d %H:%M:%S %Z")
     lines = [f"{page.paint(harmless(given.node), 'bold')} seen as {given.view.value}, {taken}"]
     groups = {
@@ -45,16 +50,36 @@ def snapshot(given: Snapshot, keys: Mapping[str, FactKey], page: Page) -> str:
         for prefix, facts in groupby(given.facts, key=lambda fact: fact.key.partition(".")[0])
     }
     rows = {name: list(_rows(facts, given, keys, page)) for name, facts in groups.items()}
+    blind = {name: {} if page.verbose else _blind(of_group) for name, of_group in rows.items()}
+    rows = {name: [r for r in rows[name] if r.reason not in blind[name]] for name in rows}
     lengths = [len(harmless(row.label)) for row in chain.from_iterable(rows.values())]
     most = min(LABEL, page.width // 2) if page.width else LABEL
     column = max((length for length in lengths if length <= most), default=most)
-    for prefix, facts in groups.items():
+    for prefix, facts in sorted(groups.items(), key=lambda group: _last(*group)):
         lines += ["", page.paint(harmless(prefix), "bold")]
         for row in rows[prefix]:
             lines += _row(row, page, column)
+        for reason, labels in blind[prefix].items():
+            lines += _listed(f"unreadable, {reason}", labels, page, "yellow")
         lines += _absent(facts, given, page)
     lines += ["", page.paint("fingerprint", "bold"), *_digests(given, keys)]
     return "\n".join(lines) + "\n"
+
+
+def _last(prefix: str, facts: Iterable[Fact]) -> tuple[int, str]:
+    """Return how far below the facts that begin with ``prefix`` stand."""
+    known = [(fact.key, value) for fact, value in observed(facts)]
+    cards = any(key.startswith(f"{prefix}.device.") and value != 0 for key, value in known)
+    return (0 if cards else 1 if known else 2), prefix
+
+
+def _blind(rows: Iterable[_Row]) -> dict[str, list[str]]:
+    """Return what could not be read for one reason, by the reason, where that is much."""
+    labels: dict[str, list[str]] = defaultdict(list)
+    for row in rows:
+        if row.reason:
+            labels[row.reason].append(row.label)
+    return {reason: of_reason for reason, of_reason in labels.items() if len(of_reason) > FEW}
 
 
 def _digests(given: Snapshot, keys: Mapping[str, FactKey]) -> Iterator[str]:
@@ -108,7 +133,7 @@ def _together(facts: Iterable[Fact], given: Snapshot, key: FactKey) -> Iterator[
         label = f"{_short(key.name)}[{named}]" if named else _short(key.name)
         plain = not key.instance.startswith("@")
         which = f"  ({same[0].instance} .. {same[-1].instance})" if plain else ""
-        yield _Row(label=f"{label} x {len(same)}", text=row.text + which, style=row.style)
+        yield replace(row, label=f"{label} x {len(same)}", text=row.text + which)
 
 
 def _apart(key: FactKey, instance: str) -> str:
@@ -149,7 +174,8 @@ def _one(fact: Fact, reading: Reading, key: FactKey, *, source: bool = False) ->
     text = worded(reading, key.unit)
     if source:
         text = f"{text}  ({fact.source}, {fact.view.value})"
-    return _Row(label=label, text=text, style=_style(reading))
+    reason = reading.reason if isinstance(reading, Unreadable) else ""
+    return _Row(label=label, text=text, style=_style(reading), reason=reason)
 
 
 def _short(label: str) -> str:
@@ -173,7 +199,7 @@ def worded(reading: Reading, unit: str = "") -> str:
     match reading:
         case Observed(value):
             text = " ".join(map(str, value)) if isinstance(value, tuple) else str(value)
-            return f"{text} {unit}" if unit else text
+            return f"{text} {unit}" if unit and text[-1:].isdigit() else text
         case Unreadable(reason):
             return f"unreadable: {reason}"
         case Absent():
@@ -182,19 +208,27 @@ def worded(reading: Reading, unit: str = "") -> str:
             assert_never(reading)
 
 
-def _absent(facts: Iterable[Fact], given: Snapshot, page: Page) -> Iterator[str]:
+def _absent(facts: Sequence[Fact], given: Snapshot, page: Page) -> Iterator[str]:
     """Yield one line for everything that is not there."""
     if page.verbose:
         return
-    names = [
-        _short(fact.label)
-        for fact in facts
-        if fact.key != RECORD and isinstance(given.reading(fact.key, fact.instance), Absent)
-    ]
+    # What one source has nothing of, another may have.
+    there = {fact.key for fact, _ in observed(facts)}
+    names: dict[str, list[str]] = defaultdict(list)
+    for fact in facts:
+        if fact.key == RECORD or (fact.key in there and not fact.instance):
+            continue
+        if isinstance(given.reading(fact.key, fact.instance), Absent):
+            names[fact.key].append(_short(fact.label))
     if names:
-        text = ", ".join(dict.fromkeys(names))
-        for i, line in enumerate(wrapped(f"absent: {text}", page, indent=10)):
-            yield page.paint(f"  {line}" if i == 0 else line, "dim")
+        told = ([f"{_short(k)} x {len(n)}"] if len(n) > MANY else n for k, n in names.items())
+        yield from _listed("absent", chain.from_iterable(told), page, "dim")
+
+
+def _listed(head: str, names: Iterable[str], page: Page, style: str) -> Iterator[str]:
+    text = f"{head}: {', '.join(dict.fromkeys(names))}"
+    for i, line in enumerate(wrapped(text, page, indent=4)):
+        yield page.paint(f"  {line}" if i == 0 else line, style)
 
 
 def differences(given: Iterable[Difference], page: Page) -> Iterator[str]:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 SARIF = Path(__file__).parents[1] / "schemas" / "sarif-2.1.0.json"
 FORMATS = _plugins.names("reports")
 PAPER = Page()
+ONE = Observed("1")
 SAYS = Evidence(
     link="https://example.org/notes?a=1&b=<2>",
     who="MetaX release notes",
@@ -174,6 +175,39 @@ class TestTextOfASnapshot:
 
     def test_what_is_absent_is_said_so(self) -> None:
         assert "absent: kmd" in self.text(("metax.kmd", "", Absent()))
+
+    def test_of_many_that_are_absent_it_is_said_how_many(self) -> None:
+        text = self.text(*(("boot.parameter", f"p{n}", Absent()) for n in range(20)))
+        assert "absent: parameter x 20\n" in text
+
+    def test_a_word_has_no_unit(self) -> None:
+        card = "metax.device.memory_mib"
+        text = self.text((card, "0:0", Observed("unlimited")), (card, "0:1", Observed("12")))
+        assert "unlimited\n" in text
+        assert "12 MiB\n" in text
+
+    def test_what_one_source_has_nothing_of_is_not_absent_if_another_has(self) -> None:
+        text = self.text(("python.package", "", Absent()), ("python.package", "/usr/x", ONE))
+        assert "package[/usr/x]  1" in text
+        assert "absent" not in text
+
+    def test_much_that_could_not_be_read_for_one_reason_is_one_line(self) -> None:
+        lost = Unreadable("gone")
+        many = [(f"os.k{n}", "", lost) for n in range(5)]
+        text = self.text(*many, ("os.z", "", Unreadable("no")))
+        assert "  z  unreadable: no\n  unreadable, gone: k0, k1, k2, k3, k4\n" in text
+        assert "k3  unreadable: gone  (mx-smi, host)" in self.text(*many, page=Page(verbose=True))
+        assert "k2  unreadable: gone\n" in self.text(*many[:3])
+
+    def test_a_nodes_own_cards_come_first_and_what_nobody_knows_last(self) -> None:
+        text = self.text(
+            ("boot.x", "", Unreadable("no")),
+            ("cpu.count", "", ONE),
+            ("metax.device.model", "0:0", ONE),
+            ("nvidia.device.count", "", Observed(0)),
+        )
+        heads = [line for line in text.splitlines() if line and not line.startswith(" ")]
+        assert heads[1:] == ["metax", "cpu", "nvidia", "boot", "fingerprint"]
 
     def test_cards_that_read_the_same_are_one_line_and_the_odd_one_its_own(self) -> None:
         cards = [("metax.device.memory_mib", f"0000:{n}:00.0", Observed(65536)) for n in range(7)]
