@@ -137,7 +137,6 @@ BROKEN: dict[str, Case] = {
     "vllm-metax-0.10.1.1-sdk3.0.0.5": case(metax__sdk="3.0.0.5", vllm_metax="0.10.1.1"),
     "torch-fl-beside-cuda-torch": case(torch_fl="0.1.0", torch="2.10.0+cu128"),
     "torch-fl-vendor-triton": case(torch_fl="0.1.0", triton="3.6.0+metax3.8.0.7"),
-    "torch-fl-inductor": case(torch_fl="0.1.0"),
     "vllm-0.19-without-plugin": on(case(vllm="0.19.0"), VLLM_WITHOUT),
     "flaggems-mm-autotune": on(
         case(torch="2.8.0+metax3.7.0.7", flag_gems="5.4.0.dev606", vllm="0.24.0"), C550
@@ -146,7 +145,6 @@ BROKEN: dict[str, Case] = {
     "flaggems-masked-fill": on(
         case(metax__kmd="3.3.12", metax__sdk="3.7.2.0", vllm="0.20.2"), {**C550, **FLAGGEMS}
     ),
-    "flaggems-masked-fill-int8": on(case(), {**C550, **FLAGGEMS}),
     "flaggems-vstack-capture": on(
         case(torch="2.8.0+metax3.7.0.7", vllm="0.20.2"), {**C550, **FLAGGEMS}
     ),
@@ -164,11 +162,6 @@ BROKEN: dict[str, Case] = {
     "mxgvm-hides-cards": on(
         case("c500-driver-broken", metax__module__gvm="loaded"), {"metax.device.count": 0}
     ),
-    "moe-shared-experts-sdk3.2.1": case(
-        metax__smi="2.2.9", torch="2.6.0+metax3.2.1.3", libc__version="2.39"
-    ),
-    "tarsier2-slice-sdk3.2.1": case("c500-sgpu-container", torch="2.6.0+metax3.2.1.3"),
-    "qwen3.5-35b-vllm-0.22": case(vllm_metax="0.22.0", vllm="0.22.0"),
     "paddle-2.6-without-fastdeploys-apis": case(
         paddlepaddle_gpu="2.6.0+maca3.0.0.5", fastdeploy_metax_gpu="2.5.0"
     ),
@@ -206,6 +199,13 @@ UNMET: dict[str, Case] = {
     "paddle-system": case(paddle_metax_gpu="3.3.0", os__id="debian"),
 }
 ADVICE: dict[str, Case] = {
+    "torch-fl-inductor": case(torch_fl="0.1.0"),
+    "flaggems-masked-fill-int8": on(case(), {**C550, **FLAGGEMS}),
+    "moe-shared-experts-sdk3.2.1": case(
+        metax__smi="2.2.9", torch="2.6.0+metax3.2.1.3", libc__version="2.39"
+    ),
+    "tarsier2-slice-sdk3.2.1": case("c500-sgpu-container", torch="2.6.0+metax3.2.1.3"),
+    "qwen3.5-35b-vllm-0.22": case(vllm_metax="0.22.0", vllm="0.22.0"),
     "driver-and-sdk-of-one-line": case(),
     "torch-line-of-an-sdk": case(),
     "bios-of-a-virtualization-host": on(case(), GVM),
