@@ -52,9 +52,10 @@ def judge(
                 if isinstance(one, Asked) and source.file in limiting:
                     said = replace(one, limits=True)
                 given += [(said, scene) for scene in wheres]
+    asked = [one for one, _ in given if isinstance(one, Asked)]
     whole = (
         *replacement.findings(given, around),
-        *pins.findings((one for one, _ in given if isinstance(one, Asked)), _Related(links)),
+        *(finding for lines in _meeting(asked, links) for finding in pins.findings(lines)),
         *_against_locks(given, around),
     )
     for finding in dict.fromkeys(whole):
@@ -105,20 +106,23 @@ def _limiting(links: Sequence[Link]) -> frozenset[str]:
     return frozenset(named - {link.target for link in links if not link.limits})
 
 
-@dataclass(frozen=True, slots=True)
-class _Related:
-    """Which requirements meet in one environment, as far as files tell."""
+def _meeting(asked: Iterable[Asked], links: Sequence[Link]) -> Iterator[Sequence[Asked]]:
+    """Yield the lines about one distribution that meet in one environment, as far as files tell.
 
-    links: Sequence[Link]
-
-    def __call__(self, one: Asked, other: Asked) -> bool:
-        """Tell whether two lie in one folder, or one file names the other; stages are apart."""
-        files = one.place.file, other.place.file
-        if one.base and other.base:
-            return False  # two stages, or one in which the later command is meant to count
-        if files[0] == files[1] or _folder(files[0]) == _folder(files[1]):
-            return True
-        return any({link.origin, link.target} == set(files) for link in self.links)
+    They do where they lie in one folder, or where one file names the other.
+    """
+    folders: dict[tuple[str, str], list[Asked]] = {}
+    files: dict[str, dict[str, list[Asked]]] = {}
+    for one in asked:
+        if one.name:
+            folders.setdefault((one.name, _folder(one.place.file)), []).append(one)
+            files.setdefault(one.place.file, {}).setdefault(one.name, []).append(one)
+    yield from folders.values()
+    for link in links:
+        if _folder(link.origin) != _folder(link.target):
+            named, naming = files.get(link.target, {}), files.get(link.origin, {})
+            for name in sorted(named.keys() & naming.keys()):
+                yield (*naming[name], *named[name])
 
 
 def _folder(file: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import combinations
 from typing import TYPE_CHECKING
 
 from packaging.specifiers import SpecifierSet
@@ -13,11 +12,13 @@ from mxenv.redaction import clean
 from mxenv.verdict import Finding, Outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
     from mxenv.asked import Asked
     from mxenv.verdict import Place
 
+MOST = 1000
+"""Ways in which one distribution can be asked for, beyond which nobody compares them."""
 REMEDY = "Say it once, or the same in both: whichever is installed last counts."
 
 
@@ -29,24 +30,25 @@ def pin(one: Asked) -> str:
     return wanted.lstrip("=")
 
 
-def findings(asked: Iterable[Asked], related: Callable[[Asked, Asked], bool]) -> Iterator[Finding]:
-    """Yield every pair of requirements that no version meets, if they are ``related``.
+def findings(asked: Iterable[Asked]) -> Iterator[Finding]:
+    """Yield every line that no version meets together with one before it.
 
-    What is compared is a pin with whatever else is said: two ranges may have nothing in common as
-    well, but whoever writes a range leaves it to a resolver to say so.
+    ``asked`` are the lines about one distribution that meet in one environment. What is compared is
+    a pin with whatever else is said: two ranges may have nothing in common as well, but whoever
+    writes a range leaves it to a resolver to say so.
     """
-    by_name: dict[str, list[Asked]] = {}
+    before: dict[tuple[str, str, str, bool], Asked] = {}
     for one in asked:
-        if one.name and one.specifier and not one.unclear:
-            by_name.setdefault(one.name, []).append(one)
-    for _, group in sorted(by_name.items()):
-        distinct = {(one.specifier, one.marker, one.alternative, one.place): one for one in group}
-        # Each line is held against the first that it contradicts: the pairs of many are many.
-        told: set[Place] = set()
-        for one, other in combinations(distinct.values(), 2):
-            if other.place not in told and related(one, other) and _contradict(one, other):
-                told.add(other.place)
-                yield _told(other, f"{clean(one.text)} ({one.place})")
+        key = (one.specifier, one.marker, one.alternative, bool(one.base))
+        if not one.specifier or one.unclear or key in before:
+            continue
+        if len(before) >= MOST:
+            yield _too_many(one)
+            return
+        other = next((other for other in before.values() if _contradict(other, one)), None)
+        if other is not None:
+            yield _told(one, f"{clean(other.text)} ({other.place})")
+        before[key] = one
 
 
 def of_lock(one: Asked, version: str, place: Place) -> Iterator[Finding]:
@@ -57,13 +59,17 @@ def of_lock(one: Asked, version: str, place: Place) -> Iterator[Finding]:
 
 
 def _contradict(one: Asked, other: Asked) -> bool:
+    if one.base and other.base:
+        return False  # two stages, or one in which the later command is meant to count
     if one.alternative and other.alternative and one.alternative != other.alternative:
         return False
     pins = [text for text in (pin(one), pin(other)) if text]
+    if not pins:
+        return False
     both = f"{one.specifier},{other.specifier}"
     # ``==2.8.0`` is met by 2.8.0+metax3.5.3.9, so that one of two pins may do for both.
     fits = any(not _excluded(text, both) for text in pins)
-    return bool(pins) and not fits and together(one.marker, other.marker)
+    return not fits and together(one.marker, other.marker)
 
 
 def _excluded(version: str, specifier: str) -> bool:
@@ -81,6 +87,18 @@ def _told(one: Asked, other: str) -> Finding:
         subject=one.name,
         found=f"{clean(one.text)} here",
         expected=f"what goes together with {other}",
+        remedy=REMEDY,
+        place=one.place,
+    )
+
+
+def _too_many(one: Asked) -> Finding:
+    return Finding(
+        code="MX417",
+        outcome=Outcome.UNKNOWN,
+        subject=one.name,
+        found=f"asked for in more than {MOST} ways",
+        expected="few enough to be compared with one another",
         remedy=REMEDY,
         place=one.place,
     )

@@ -118,12 +118,15 @@ def findings(
 ) -> Iterator[Finding]:
     """Yield what statements would do to the vendor's builds in the images that they are about."""
     given = tuple(asked)
+    beside: dict[Scene, set[str]] = {}
+    for statement, scene in given:
+        if isinstance(statement, Asked):
+            beside.setdefault(scene, set()).add(statement.name)
     for statement, scene in given:
         if isinstance(statement, Index):
             yield from _cuda_index(statement, scene, around)
-            continue
-        beside = {one.name for one, where in given if isinstance(one, Asked) and where == scene}
-        yield from _asked(statement, scene, around, beside)
+        else:
+            yield from _asked(statement, scene, around, beside[scene])
 
 
 def _asked(one: Asked, scene: Scene, around: Surroundings, beside: set[str]) -> Iterator[Finding]:
@@ -166,13 +169,14 @@ def _held(one: Asked, scene: Scene, ground: Ground) -> Iterator[Finding]:
 
 def _unknown_base(one: Asked, scene: Scene, around: Surroundings) -> Iterator[Finding]:
     """Yield what a requirement may do where the vendor's image is not locked."""
-    name = one.name or "?"
+    if one.name in PLUGINS:
+        return  # its version tells nothing: see below
     if not one.name and one.unclear and scene.base:
         yield _may(one, f"{_said(one)}: {one.unclear}", "no other build of what the base has")
     known = around.published.get(one.name, ())
     if not known:
         return
-    line = _TORCH.search(scene.base) if name == "torch" else None
+    line = _TORCH.search(scene.base) if one.name == "torch" else None
     if line:
         known = tuple(text for text in known if version.family(text, 2) == line[1]) or known
     fitting = [text for text in known if _meets(one, text)]
@@ -214,11 +218,12 @@ def _without_plugin(
     if plugins & beside or _vendor_asked(one) or any(plugins & g.held.keys() for g in grounds):
         return
     plugin = PLUGINS[one.name][0]
+    unlocked = "" if grounds else ", and no lock says whether the base has it"
     yield Finding(
         code="MX414",
-        outcome=Outcome.INCOMPATIBLE,
+        outcome=Outcome.INCOMPATIBLE if grounds else Outcome.UNKNOWN,
         subject=one.name,
-        found=f"{_said(one)}, without {plugin}: the public wheels are built for CUDA",
+        found=f"{_said(one)} without {plugin}, and public wheels are built for CUDA{unlocked}",
         expected=f"{plugin} beside it, and the {one.name} that it was released with",
         remedy=f"Take an image of one release of {plugin}, or lock {plugin} beside it.",
         place=one.place,

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from mxenv.asked import Statement
 
+MOST_STATEMENTS = 100_000
+"""Lines that ask for something, in all files."""
 LARGEST = 1 << 20
 """Bytes in a file that asks for something; what is larger was not written by anybody."""
 
@@ -30,6 +32,7 @@ class Reading:
     def __init__(self, tree: Path) -> None:
         """Read nothing yet; ``tree`` is the project's folder."""
         self._tree = tree
+        self._count = 0
         self._links: list[Link] = []
         self._sources: dict[Path, Source] = {}
 
@@ -59,6 +62,10 @@ class Reading:
                     message = f"more than {_scan.MOST_FILES} files to read"
                     raise UsageError(message, context=str(self._tree), hint="name a folder below")
                 self._sources[real] = self._source(path, kind, left)
+                self._count += len(self._sources[real].statements)
+                if self._count > MOST_STATEMENTS:
+                    message = f"more than {MOST_STATEMENTS} lines that ask for something"
+                    raise UsageError(message, context=str(self._tree), hint="name a folder below")
 
     def _source(self, path: Path, kind: str, left: list[tuple[Path, str]]) -> Source:
         file = _scan.shown(path)

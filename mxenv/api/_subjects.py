@@ -52,10 +52,9 @@ def subjects(path: Path) -> Iterator[Pair | Sources | Path]:
         yield Sources(tree=_tree_of(path), files=(path,))
     elif path.suffix == ".json":
         yield path
-    elif path.name.startswith("pylock.") and path.suffix == ".toml":
-        yield _of_lock(path)
     elif path.suffix == ".toml":
-        yield _of_image(path)
+        _scan.check_inside(path, _tree_of(path))
+        yield _of_lock(path) if path.name.startswith("pylock.") else _of_image(path)
     else:
         raise UsageError(
             f"{path} is nothing that a gate judges",
@@ -78,7 +77,10 @@ def pairs(folder: Path) -> Iterator[Pair]:
     for path in _listed(folder, IMAGES.partition("/")[0]):
         if path.is_dir():
             _scan.check_inside(path, folder)
-            yield from (_of_image(file) for file in _listed(path) if file.name == "image.toml")
+            for file in _listed(path):
+                if file.name == "image.toml":
+                    _scan.check_inside(file, folder)
+                    yield _of_image(file)
     for path in _listed(folder, project.LOCKFILES):
         if fnmatch(path.name, LOCKS.rpartition("/")[2]):
             _scan.check_inside(path, folder)

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mxenv import declared, judgement
-from mxenv.api import _grounds, _hosts, _sources, _subjects, locking, nodes, project
+from mxenv.api import _grounds, _hosts, _scan, _sources, _subjects, locking, nodes, project
 from mxenv.api._subjects import Pair, Sources
 from mxenv.errors import UsageError
 from mxenv.replacement import Surroundings, published
-from mxenv.verdict import Finding, Outcome, Verdict
+from mxenv.verdict import Finding, Outcome, Place, Verdict
 from mxenv.version import tag
 
 if TYPE_CHECKING:
@@ -136,6 +136,7 @@ def _not_locked(pair: Pair) -> Finding:
         found=f"no {pair.lock}",
         expected="a lock made from this image description",
         remedy=f"mxenv lock {pair.image}",
+        place=Place(file=_scan.shown(pair.image)),
     )
 
 

@@ -25,9 +25,10 @@ def COMMAND(  # noqa: N802 - a constant
 ) -> None:
     """Refuse what is not known to work together: for CI, offline, without an accelerator.
 
-    PATHS are lockfiles, image.toml files, snapshots, recordings, or directories that hold
-    images/*/image.toml and lockfiles/pylock.*.toml; the current directory unless given.
-    More matrix rows come from --matrix only, never from what is judged.
+    PATHS are lockfiles, image.toml files, requirements files, pyproject.toml files, Containerfiles,
+    snapshots, recordings, or directories, of which all of these but the last two are judged; the
+    current directory unless given. Nothing outside is read. More matrix rows come from --matrix
+    only, never from what is judged.
     """
     from mxenv.api import gating  # noqa: PLC0415 - imported late: --help needs no api
 

@@ -234,6 +234,12 @@ def test_vllm_without_a_plugin_is_a_build_for_cuda(texts: tuple[str, ...], count
     ] * count
 
 
+def test_whether_a_base_without_a_lock_has_the_plugin_is_not_known() -> None:
+    unknown = [("MX414", "unknown", "vllm")]
+    assert told("vllm", around=NOTHING, scene=VENDORS, forced=True) == unknown
+    assert told("vllm", around=UNLOCKED) == unknown
+
+
 def test_vllm_needs_no_plugin_where_no_card_of_the_vendor_is() -> None:
     assert told("vllm", around=NOTHING) == []
     assert (
