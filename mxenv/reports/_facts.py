@@ -123,7 +123,10 @@ def _together(facts: Iterable[Fact], given: Snapshot, key: FactKey) -> Iterator[
     alike: dict[tuple[str, Reading], list[Fact]] = defaultdict(list)
     for fact in _once(facts):
         reading = given.reading(fact.key, fact.instance)
-        if not isinstance(reading, Absent):
+        told = list(observed(given.instances(fact.key)[fact.instance]))
+        if len({value for _, value in told}) > 1:
+            yield _disagreed([one for one, _ in told], key)
+        elif not isinstance(reading, Absent):
             alike[_apart(key, fact.instance), reading].append(fact)
     for (named, reading), same in alike.items():
         if len(same) <= FEW:
@@ -176,6 +179,16 @@ def _one(fact: Fact, reading: Reading, key: FactKey, *, source: bool = False) ->
         text = f"{text}  ({fact.source}, {fact.view.value})"
     reason = reading.reason if isinstance(reading, Unreadable) else ""
     return _Row(label=label, text=text, style=_style(reading), reason=reason)
+
+
+def _disagreed(facts: Sequence[Fact], key: FactKey) -> _Row:
+    """Return a row of what several sources say otherwise."""
+    sources: dict[str, list[str]] = defaultdict(list)
+    for fact in facts:
+        sources[worded(fact.reading, key.unit)].append(fact.source)
+    said = (f"{text} ({', '.join(where)})" for text, where in sources.items())
+    label = _short(facts[0].label)
+    return _Row(label=label, text=f"sources disagree: {' | '.join(said)}", style="yellow")
 
 
 def _short(label: str) -> str:

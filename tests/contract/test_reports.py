@@ -156,14 +156,16 @@ class TestTextOfASnapshot:
         )
     }
 
-    def text(self, *facts: tuple[str, str, Reading], page: Page = PAPER) -> str:
+    def text(self, *facts: tuple[str, str, Reading] | Fact, page: Page = PAPER) -> str:
         snapshot = Snapshot(
             node="node-7",
             view=View.HOST,
             taken_at=datetime(2026, 3, 2, tzinfo=UTC),
             facts=tuple(
-                Fact(key=key, instance=instance, reading=reading, source="mx-smi")
-                for key, instance, reading in facts
+                fact
+                if isinstance(fact, Fact)
+                else Fact(key=fact[0], instance=fact[1], reading=fact[2], source="mx-smi")
+                for fact in facts
             ),
         )
         render = _plugins.load("reports", "text").snapshot
@@ -179,6 +181,15 @@ class TestTextOfASnapshot:
     def test_of_many_that_are_absent_it_is_said_how_many(self) -> None:
         text = self.text(*(("boot.parameter", f"p{n}", Absent()) for n in range(20)))
         assert "absent: parameter x 20\n" in text
+
+    def test_of_sources_that_disagree_none_is_left_out(self) -> None:
+        facts = [
+            Fact(key="metax.kmd", reading=Observed(value), source=source)
+            for value, source in (("3.8", "a"), ("3.9", "b"), ("3.8", "c"))
+        ]
+        text = self.text(*facts)
+        assert "kmd  sources disagree: 3.8 (a, c) | 3.9 (b)\n" in text
+        assert "disagree" not in self.text(facts[0], facts[2])
 
     def test_a_word_has_no_unit(self) -> None:
         card = "metax.device.memory_mib"
