@@ -105,20 +105,32 @@ class ShellHost:
         pending = list(questions)
         while pending:
             self._ahead(pending)
-            later = []
-            for question in pending:
-                before = self.tree.missed.times
-                answer = self._answer(question)
-                if self.tree.missed.times == before:
-                    given[question] = answer
-                else:
-                    later.append(question)
-            pending = later
+            pending = self._tried(pending, given)
             if pending:
-                wanted, setup = looks(self.tree, prefix())
-                came = self.talk.ask([look.item for look in wanted], setup)
-                for look, sections in zip(wanted, came, strict=True):
-                    look.take(sections)
+                try:
+                    self._ask()
+                except Lost:
+                    # What came before the end is worth no less.
+                    self._tried(pending, given)
+                    raise
+
+    def _tried(self, questions: Iterable[Question], given: dict[Question, Given]) -> list[Question]:
+        """Answer what can be answered from what is known; return the rest."""
+        later = []
+        for question in questions:
+            before = self.tree.missed.times
+            answer = self._answer(question)
+            if self.tree.missed.times == before:
+                given[question] = answer
+            else:
+                later.append(question)
+        return later
+
+    def _ask(self) -> None:
+        wanted, setup = looks(self.tree, prefix())
+        came = self.talk.ask([look.item for look in wanted], setup)
+        for look, sections in zip(wanted, came, strict=True):
+            look.take(sections)
 
     def _ahead(self, questions: Iterable[Question]) -> None:
         """Want what will be looked up most likely, all at once: each time is a way there and back.

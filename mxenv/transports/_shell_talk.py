@@ -14,7 +14,7 @@ from mxenv.transports._shell_script import HELLO, LATER, LIBRARY, UTILITIES, fil
 from mxenv.transports._watched import LATE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from mxenv.transports._shell_pipe import Pipe
     from mxenv.transports._watched import Watch
@@ -142,21 +142,25 @@ class Talk:
             raise Lost(self.lost)
         return said
 
-    def ask(self, items: Sequence[Item], setup: str) -> list[Sections | None]:
-        """Return what came for each of ``items``; `None` for one that hung.
+    def ask(self, items: Sequence[Item], setup: str) -> Iterator[Sections | None]:
+        """Yield what came for each of ``items``, in their order; `None` for one that hung.
 
         ``setup`` goes before them, and what hung is left out the next time. Raise `Lost` if the
-        node answers no more, or time is over.
+        node answers no more, or time is over; what had come whole by then was yielded.
         """
-        answers: list[Sections | None] = []
-        while len(answers) < len(items):
-            came, whole = self._asked(items[len(answers) :], setup)
-            answers += came
-            if not whole:
-                answers.append(None)
-        return answers
+        left = items
+        while left:
+            came, hears = self._asked(left, setup)
+            yield from came
+            left = left[len(came) :]
+            if not hears:
+                raise Lost(self.lost or LATE)
+            if left:
+                yield None
+                left = left[1:]
 
     def _asked(self, items: Sequence[Item], setup: str) -> tuple[list[Sections], bool]:
+        """Return what came whole, and whether the node can be asked for the rest."""
         nonce = secrets.token_hex(16)
         block = self._block = _Block(nonce)
         lines = "\n".join(f"m {number}; {item.line}" for number, item in enumerate(items))
@@ -164,13 +168,13 @@ class Talk:
         self._send(f"( {setup}\nN={nonce}; u {mark}\n{lines}\nm {END} ) </dev/null 8>&- & b=$!\n")
         quiet = _Quiet(block, items)
         self._pump(lambda: block.finished or quiet.long())
-        if not block.finished and not quiet.long():
-            raise Lost(self.lost or LATE)
-        if not block.finished:
+        hangs = not block.finished and quiet.long()
+        if hangs:
             self._send(f'kill -9 $b; K "$S.{mark}." $b </dev/null >/dev/null &\n')
-        self._block = None
+        if block.finished or hangs:
+            self._block = None
         whole = block.items if block.finished else block.items[:-1]
-        return [Sections(parts) for parts in whole], block.finished
+        return [Sections(parts) for parts in whole], block.finished or hangs
 
     def settle(self) -> None:
         """Wait until all commands are through, or nobody waits any more."""

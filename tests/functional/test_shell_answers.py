@@ -8,6 +8,7 @@ import socket
 import stat
 import time
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -349,3 +350,47 @@ def test_what_may_not_be_looked_into_is_never_absent(argv: list[str], tmp_path: 
             agree(host, Glob(f"{tmp_path}/*", Part.WHOLE), Glob(f"{tmp_path}/*", Part.DIGEST))
     finally:
         closed.chmod(stat.S_IRWXU)
+
+
+@dataclass
+class Cut:
+    """A connection that breaks after so many bytes."""
+
+    pipe: ProcessPipe
+    left: int
+
+    @property
+    def closed(self) -> bool:
+        return not self.left or self.pipe.closed
+
+    def send(self, data: bytes) -> None:
+        self.pipe.send(data)
+
+    def receive(self, seconds: float) -> tuple[bytes, bytes]:
+        out, err = self.pipe.receive(seconds)
+        out = out[: self.left]
+        self.left -= len(out)
+        return out, err
+
+    def close(self) -> None:
+        self.pipe.close()
+
+
+@pytest.mark.parametrize("most", [2_000, 50_000, 100_000, 400_000, 700_000])
+def test_what_came_before_a_connection_broke_is_told_and_nothing_else(
+    tmp_path: Path, most: int
+) -> None:
+    for number in range(600):
+        (tmp_path / f"{number:03}").write_bytes(b"%03d\n" % number * 250)
+    files: list[Question] = [File(f"{tmp_path}/{number:03}") for number in range(600)]
+    others: list[Question] = [Glob(f"{tmp_path}/*"), Link(f"{tmp_path}/none")]
+    pipe = Cut(ProcessPipe(["sh"]), most)
+    with _shell.opened(pipe, Terms(), deadline=time.monotonic() + 30) as host:
+        answers = host.gather([*files, *others])
+    walker = Walker(DiskTree())
+    told = {question: answers.given[question] for question in (*files, *others)}
+    known = {q: given for q, given in told.items() if not isinstance(given, Unreadable)}
+    assert known == {question: walker.answer(question) for question in known}
+    assert all(given.passing for given in told.values() if isinstance(given, Unreadable))
+    if most >= 400_000:
+        assert 0 < sum(question in known for question in files) < len(files)

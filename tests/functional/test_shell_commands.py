@@ -288,7 +288,7 @@ def test_what_hangs_while_files_are_looked_at_costs_no_others(argv: list[str]) -
     ]
     began = time.monotonic()
     with shell(argv) as host:
-        came = host.talk.ask(items, ":")
+        came = list(host.talk.ask(items, ":"))
         assert isinstance(host.gather([File("/etc/passwd")])[File("/etc/passwd")], Found)
     assert time.monotonic() - began < 5
     texts = [None if sections is None else sections[""] for sections in came]
