@@ -16,6 +16,7 @@ _NAME = r"[^/\\\s:;,\"'*?\[\]()<>|]+"
 HOMES = {
     "/home": re.compile(rf"(/homes?[0-9]?/){_NAME}"),
     "/Users/": re.compile(rf"(/Users/){_NAME}"),
+    "/users/": re.compile(rf"(/users/){_NAME}"),
     "\\Users\\": re.compile(rf"(\\Users\\+){_NAME}"),
     "~": re.compile(r"(~)(?<![\w/.~-]~)(?!root\b)[A-Za-z_][\w.-]*(?=/)"),
 }

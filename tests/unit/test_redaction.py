@@ -57,6 +57,7 @@ from mxenv.redaction import AT_ONCE, clean, clean_answers
         ('Authorization: Digest a="b"\nx', "Authorization: ***\nx"),
         ("Cookie: a=b; c=d", "Cookie: ***"),
         ("\u0130 cookie=a token=b", "\u0130 cookie=a ***"),
+        ("/data/users/alice/x", "/data/users/user/x"),
         ("/Users/alice/x C:\\Users\\alice\\x ~alice/x", "/Users/user/x C:\\Users\\user\\x ~user/x"),
         ("alice@example.com", "***@example.com"),
         ("ether 0a:1b:2c:3d:4e:5f", "ether 00:00:00:00:00:00"),
