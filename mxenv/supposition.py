@@ -71,10 +71,12 @@ def _changed(
     snapshot: Snapshot, change: Supposed, keys: Mapping[str, FactKey], env: str | None
 ) -> Snapshot:
     key = change.selector.key
-    if key.name == KERNEL:
-        snapshot = _rebooted(snapshot, change.value)
     instances = _instances(snapshot, change, env)
     reading = _reading(snapshot, key, instances[0], change.value)
+    if all(snapshot.reading(key.name, instance) == reading for instance in instances):
+        return snapshot
+    if key.name == KERNEL:
+        snapshot = _rebooted(snapshot, change.value)
     facts = [fact for fact in snapshot.facts if not _replaced(fact, key, instances, snapshot)]
     facts += (_fact(key, instance, reading, snapshot) for instance in instances)
     facts += _further(snapshot, key, instances, reading, keys)
@@ -86,8 +88,6 @@ def _rebooted(snapshot: Snapshot, kernel: str) -> Snapshot:
 
     A module is built for one kernel; only one that was seen built for that one will be loaded.
     """
-    if snapshot.reading(KERNEL) == Observed(kernel):
-        return snapshot
     reason = f"supposed: nobody has seen the module built for {kernel}"
     facts = []
     for fact in snapshot.facts:

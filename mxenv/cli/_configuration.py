@@ -156,6 +156,8 @@ def _validate(
 
 
 def _check(param: click.Option, ctx: click.Context, value: object, where: str) -> None:
+    if isinstance(value, dict):
+        raise ConfigurationError("a table, and this is an option", context=where)
     if param.multiple and not isinstance(value, list):
         raise ConfigurationError("no array, and this may be given several times", context=where)
     if param.is_flag and not isinstance(value, bool):
