@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from mxenv.probe import Host
     from mxenv.question import Answers, Given, Question
     from mxenv.transports import Terms
+    from mxenv.transports._container_pipe import ContainerPipe
     from mxenv.transports._container_tree import ContainerTree
 
 SHELL = ("/bin/sh",)
@@ -33,6 +34,12 @@ LONGEST = 300
 """Signs of what an engine says that are shown."""
 NO_SHELL = re.compile(r"no such file or directory|not found|permission denied", re.IGNORECASE)
 """What runtimes say of a program that is not in a container, among many other words."""
+STATES = (
+    ("Paused", True, "it is paused"),
+    ("Restarting", True, "it is started again and again"),
+    ("Running", False, "it does not run"),
+)
+"""What an engine says of a container in which nothing can be run, and what that means."""
 ENGINE = "is a container engine running, and may you use it? DOCKER_HOST names another one"
 
 
@@ -44,7 +51,8 @@ class _Container:
     address: str
     id: str
     name: str
-    running: bool
+    why: str
+    """Why nothing can be run in it; empty if that is to be tried."""
     variables: Mapping[str, str]
 
 
@@ -87,7 +95,7 @@ def _open(rest: str, terms: Terms) -> Iterator[Host]:
     api = _engine(rest, seconds)
     with closing(api), ExitStack() as stack:
         container = _inspected(api, rest)
-        host = _shell_in(container, terms, watch, stack) if container.running else None
+        host = None if container.why else _shell_in(container, terms, watch, stack)
         yield host or _files_of(container, watch)
 
 
@@ -124,12 +132,13 @@ def _inspected(api: APIClient, rest: str) -> _Container:
     except (errors.DockerException, OSError) as error:
         raise HostUnreachable(_plain(error), context=f"docker:{rest}", hint=ENGINE) from None
     entries = (state.get("Config") or {}).get("Env") or ()
+    signs = state.get("State") or {}
     return _Container(
         api=api,
         address=rest,
         id=state["Id"],
         name=str(state.get("Name") or rest).lstrip("/"),
-        running=bool((state.get("State") or {}).get("Running")),
+        why=next((why for sign, set_, why in STATES if bool(signs.get(sign)) is set_), ""),
         variables={name: value for name, _, value in (str(e).partition("=") for e in entries)},
     )
 
@@ -155,10 +164,19 @@ def _shell_in(container: _Container, terms: Terms, watch: Watch, stack: ExitStac
         )
         return stack.enter_context(talk)
     except (errors.DockerException, Lost, OSError) as error:
-        if pipe.refused() if pipe else NO_SHELL.search(_plain(error)):
+        if _refused(pipe) if pipe else NO_SHELL.search(_plain(error)):
             return None
         context = f"docker:{container.address}"
         raise HostUnreachable(_plain(error), context=context, hint=ENGINE) from None
+
+
+def _refused(pipe: ContainerPipe) -> bool:
+    from docker import errors  # noqa: PLC0415 - imported late: the SDK is there by now
+
+    try:
+        return pipe.refused()
+    except (errors.DockerException, OSError):
+        return False  # the container is gone meanwhile, or the engine is
 
 
 def _files_of(container: _Container, watch: Watch) -> ArchiveHost:
@@ -168,7 +186,7 @@ def _files_of(container: _Container, watch: Watch) -> ArchiveHost:
         name=container.name,
         tree=ContainerTree(container.api, container.id, watch),
         variables=container.variables,
-        why="it has no shell" if container.running else "it does not run",
+        why=container.why or "it has no shell",
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import threading
 import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -97,12 +98,14 @@ def quoted(line: str) -> str:
 def containers(engine: str, images: dict[str, str]) -> Iterator[dict[str, str]]:
     mark = os.urandom(4).hex()
     command = ("/bin/busybox", "sleep", "600")
-    names = {name: f"mxenv-{name}-{mark}" for name in ("shell", "bare", "stopped")}
+    names = {name: f"mxenv-{name}-{mark}" for name in ("shell", "bare", "stopped", "paused")}
     options = ("--network", "none", "--init=false")
     try:
         for name in ("shell", "bare"):
             call(engine, "run", "-d", *options, "--name", names[name], images[name], *command)
         call(engine, "create", *options, "--name", names["stopped"], images["shell"], *command)
+        call(engine, "run", "-d", *options, "--name", names["paused"], images["shell"], *command)
+        call(engine, "pause", names["paused"])
         yield names
     finally:
         subprocess.run([engine, "rm", "-f", *names.values()], capture_output=True, check=False)
@@ -115,7 +118,7 @@ def ask(name: str, *questions: Question) -> Answers:
         return host.gather(questions)
 
 
-@pytest.mark.parametrize("kind", ["shell", "bare", "stopped"])
+@pytest.mark.parametrize("kind", ["shell", "bare", "stopped", "paused"])
 def test_files_and_variables_are_told_whatever_the_container_can(
     containers: dict[str, str], kind: str
 ) -> None:
@@ -162,7 +165,10 @@ def running(engine: str, name: str) -> list[str]:
     return [line.split(maxsplit=1)[1] for line in told]
 
 
-@pytest.mark.parametrize(("kind", "why"), [("bare", "has no shell"), ("stopped", "does not run")])
+@pytest.mark.parametrize(
+    ("kind", "why"),
+    [("bare", "has no shell"), ("stopped", "does not run"), ("paused", "is paused")],
+)
 def test_what_only_a_shell_could_tell_is_unreadable_and_says_so(
     containers: dict[str, str], kind: str, why: str
 ) -> None:
@@ -197,6 +203,27 @@ def test_a_container_that_is_not_there_cannot_be_asked(engine: str) -> None:
         ask("mxenv-none-such")
     with pytest.raises(UsageError):
         ask("")
+
+
+def test_a_container_that_is_removed_meanwhile_is_no_bug(
+    engine: str, containers: dict[str, str]
+) -> None:
+    def late(argv: str) -> None:
+        call(engine, "rm", "-f", argv)
+
+    for pause in (0.0, 0.05, 0.1, 0.2):
+        name = f"{containers['shell']}-{pause}"
+        call(engine, "run", "-d", "--network", "none", "--name", name, *made(engine, containers))
+        remover = threading.Timer(pause, late, [name])
+        remover.start()
+        with suppress(HostUnreachable):
+            ask(name, *ASKED)
+        remover.join()
+
+
+def made(engine: str, containers: dict[str, str]) -> tuple[str, ...]:
+    image = call(engine, "inspect", "-f", "{{.Image}}", containers["shell"])
+    return (image, "/bin/busybox", "sleep", "600")
 
 
 def test_an_engine_that_does_not_answer_is_no_container_that_is_missing(
