@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 NONE = "-"
 NAMED = 8
 """Nodes of a group that are named without being asked for."""
+SPARE = ("error", "node", "seconds")
+"""Columns that a narrow page does without: an error has a line of its own there."""
 FEW = 10
 """Differences that are shown without being asked for."""
 
@@ -43,17 +45,22 @@ def _table(given: Fleet, page: Page) -> Iterator[str]:
     head = ["address", "node", "stack", "read", "unreadable", "seconds", "outcome", "error"]
     kept = [True, described, described, described, described, True, judged, failed]
     rows = [head, *(_cells(member, given) for member in given.members)]
-    rows = [[cell for cell, keep in zip(row, kept, strict=True) if keep] for row in rows]
-    lines = table(rows)
-    below = failed and 0 < page.width < max(map(len, lines))
-    if below:
-        lines = table([row[:-1] for row in rows])
+    shown = [name for name, keep in zip(head, kept, strict=True) if keep]
+    lines = _lines(rows, head, shown)
+    for name in SPARE:
+        if 0 < page.width < max(map(len, lines)) and name in shown:
+            shown.remove(name)
+            lines = _lines(rows, head, shown)
     yield page.paint(lines[0], "bold")
     for member, line in zip(given.members, lines[1:], strict=True):
         yield page.paint(line, _style(member))
-        if below and member.failure is not None:
+        if member.failure is not None and "error" not in shown:
             why = wrapped(_why(member), _within(page, 4), indent=0)
             yield from (page.paint(text, _style(member)) for text in _indented(why, by=4))
+
+
+def _lines(rows: list[list[str]], head: list[str], shown: list[str]) -> list[str]:
+    return table([[row[head.index(name)] for name in shown] for row in rows])
 
 
 def _style(member: Member) -> str:

@@ -15,6 +15,7 @@ import pytest
 
 from mxenv import _plugins
 from mxenv.facts import Absent, Fact, FactKey, Observed, Snapshot, Unreadable, View
+from mxenv.fleet import Failure, Fleet, Member
 from mxenv.reports import Page, Report
 from mxenv.verdict import Evidence, Finding, Outcome, Place, Verdict, Waiver
 
@@ -418,3 +419,21 @@ class TestPlaces:
             ("docker/a b/Containerfile", "7"),
             ("docker/a b/Containerfile", "31"),
         ]
+
+
+def test_a_narrow_page_has_no_line_of_a_node_that_is_wider() -> None:
+    members = (
+        Member(address="recording:" + "x" * 40, node="n" * 30, seconds=1.0, digest="d", read=3),
+        Member(
+            address="ssh:node-2",
+            seconds=1.0,
+            failure=Failure(message="ssh:node-2: " + "no route " * 20, status=4),
+        ),
+    )
+    render = _plugins.load("reports", "text").fleet
+    wide, narrow = (render(Fleet(members=members), Page(width=width)) for width in (400, 80))
+    assert max(map(len, narrow.splitlines())) <= 80
+    for word in ("seconds", "error", "n" * 30):
+        assert word in wide
+        assert word not in narrow
+    assert narrow.count("no route") == wide.count("no route") == 20
