@@ -6,6 +6,7 @@ import os
 import subprocess
 import threading
 import time
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
