@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from datetime import date
 
-    from mxenv.facts import Snapshot
+    from mxenv.facts import FactKey, Snapshot
     from mxenv.matrix import Matrix, Tested
     from mxenv.matrix_lint import Flaw
     from mxenv.verdict import Verdict
@@ -86,14 +86,16 @@ def load(sources: Sources) -> Matrix:
 
 def parsed(given: Iterable[Layer]) -> Matrix:
     """Return the matrix that files make together."""
-    documents = [(layer.name, document(layer)) for layer in given]
-    return matrix_reader.parse(documents, nodes.keys())
+    known = [(layer, _compiled.read(layer)) for layer in given]
+    documents = [(layer.name, form.rows if form else document(layer)) for layer, form in known]
+    keys: dict[str, FactKey] = {}
+    for _, form in known:
+        keys |= form.keys if form else nodes.keys()
+    return matrix_reader.parse(documents, keys)
 
 
 def document(layer: Layer) -> dict[str, object]:
     """Return what a file says."""
-    if layer.kind == "shipped" and (known := _compiled.rows(layer)) is not None:
-        return known
     try:
         return tomllib.loads(layer.text)
     except ValueError as error:
