@@ -67,11 +67,12 @@ def render(text: str, rows: Mapping[str, object], matrix: Matrix) -> str:
 
 def _asked(matrix: Matrix) -> Iterator[FactKey]:
     """Yield every fact that a row speaks of."""
-    for row in (*matrix.rules, *matrix.requirements):
-        yield from _keys((*row.when, *row.requires))
     for broken in matrix.broken:
         yield from _keys(broken.when)
+    for needed in matrix.requirements:
+        yield from _keys((*needed.when, *needed.requires))
     for rule in matrix.rules:
+        yield from _keys((*rule.when, *rule.requires))
         for relation in rule.agree:
             yield relation.left.key
             yield relation.right.key
