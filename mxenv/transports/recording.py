@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 
 NOT_RECORDED = Unreadable("not recorded")
 LARGEST = 64 << 20
+MAKE = "say recording:DIR, or recording:FILE.tar.gz; `mxenv record --out` makes one"
 """Bytes in a document of a recording."""
 
 
@@ -193,7 +194,7 @@ def _record(sha256: str, kept: Answer[str]) -> Answer[str]:
 @contextmanager
 def _open(rest: str, terms: Terms) -> Iterator[Host]:  # noqa: ARG001 - every transport's signature
     if not rest:
-        raise UsageError("'recording:' names no recording", hint="say recording:DIR")
+        raise UsageError("'recording:' names no recording", hint=MAKE)
     path = Path(rest)
     try:
         missing = not path.exists()
@@ -201,7 +202,7 @@ def _open(rest: str, terms: Terms) -> Iterator[Host]:  # noqa: ARG001 - every tr
         said = getattr(error, "strerror", "") or str(error)
         raise RecordingError(f"cannot be read: {said.lower()}", context=rest) from None
     if missing:
-        raise UsageError("there is no such recording", context=f"recording:{rest}")
+        raise UsageError("there is no such recording", context=f"recording:{rest}", hint=MAKE)
     yield RecordingHost(*_read(path, rest))
 
 
@@ -229,7 +230,7 @@ def _whole(path: Path) -> Tree:
     if path.is_dir():
         return DiskTree(os.fspath(path.resolve()))
     if not path.is_file():
-        raise RecordingError("neither a folder nor a file", context=os.fspath(path))
+        raise RecordingError("neither a folder nor a file", context=os.fspath(path), hint=MAKE)
     from mxenv.transports import _archive  # noqa: PLC0415 - imported late: most are folders
 
     return _archive.read(path)

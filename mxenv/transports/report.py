@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from mxenv import _files
 from mxenv.errors import UsageError
 from mxenv.facts import Absent, Unreadable, View
-from mxenv.question import Answers, Command, Env, Found, Glob, Link, Stat
+from mxenv.question import Answers, Command, Env, Found, Glob, Link, Space, Stat
 from mxenv.transports import Transport
 from mxenv.transports import _report_answers as answered
 from mxenv.transports._report_text import decoded
@@ -65,8 +66,8 @@ class ReportHost:
                 matches = self.report.globs.get(question)
                 return Found(matches) if matches else answered.MISSING
             case _:
-                given = walker.answer(question)
-                return answered.MISSING if isinstance(given, Absent) else given
+                given = None if isinstance(question, Space) else walker.answer(question)
+                return answered.MISSING if given is None or isinstance(given, Absent) else given
 
 
 def _found(known: dict[str, str | Unreadable], name: str) -> Found[str] | Unreadable:
@@ -116,8 +117,11 @@ def _content(rest: str) -> bytes:
             return _whole(sys.stdin.buffer)
         return _files.read(Path(rest), limit=LARGEST)
     except (OSError, ValueError) as error:
+        large = isinstance(error, ValueError) or error.errno == errno.EFBIG
         raise UsageError(
-            f"cannot be read: {_files.why(error)}", context=f"report:{rest}", hint=CUT
+            f"cannot be read: {_files.why(error)}",
+            context=f"report:{rest}",
+            hint=CUT if large else "say report:FILE, with the file that the text was saved in",
         ) from None
 
 

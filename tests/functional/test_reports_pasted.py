@@ -202,6 +202,7 @@ class TestWhatIsNotInTheTextIsNotKnown:
     def test_a_report_that_says_nothing_leaves_every_fact_unreadable(self, tmp_path: Path) -> None:
         snapshot = pasted(tmp_path, "It does not work, please help.\n\ntorch is installed.\n")
         assert [f for f in snapshot.facts if not isinstance(f.reading, Unreadable)] == []
+        assert snapshot.reading("disk.free_mib", "/") == Unreadable("not in the report")
 
     @pytest.mark.parametrize("name", EXPECTED)
     def test_only_a_list_that_was_shown_can_be_empty(self, name: str) -> None:
@@ -448,8 +449,9 @@ class TestWhatCannotBeReadIsAnError:
             nodes.probe("report:", now=NOW)
 
     def test_the_file_is_not_there(self, tmp_path: Path) -> None:
-        with pytest.raises(UsageError, match="no such file"):
+        with pytest.raises(UsageError, match="no such file") as raised:
             seen(tmp_path / "none.md")
+        assert "report:FILE" in raised.value.hint
 
     def test_it_is_a_folder(self, tmp_path: Path) -> None:
         with pytest.raises(UsageError, match="cannot be read"):
