@@ -48,8 +48,8 @@ if TYPE_CHECKING:
 
 NOT_RECORDED = Unreadable("not recorded")
 LARGEST = 64 << 20
-MAKE = "say recording:DIR, or recording:FILE.tar.gz; `mxenv record --out` makes one"
 """Bytes in a document of a recording."""
+MAKE = "say recording:DIR, or recording:FILE.tar.gz; `mxenv record --out` makes one"
 
 
 @dataclass(frozen=True, slots=True)
