@@ -472,6 +472,13 @@ CODES: Mapping[str, Code] = {
         how="The waivers of what is judged were read, and not applied.",
         remedy="Run the gate with --allow-waivers, if that is for you to decide.",
     ),
+    "MX408": Code(
+        title="rows proposed",
+        meaning="What is judged brings rows of a matrix with it. What is judged cannot say that "
+        "it is known to work: rows count only if whoever runs the gate names their file.",
+        how="The folder matrices/ of what is judged was listed, and none of its files read.",
+        remedy="Run the gate with --matrix FILE, if that is for you to decide.",
+    ),
     "MX410": Code(
         title="nothing contradicts",
         meaning="Every line of the file that asks for something was read, and nothing in it "

@@ -208,5 +208,6 @@ def _fine(source: Source, around: Surroundings) -> Finding:
         outcome=Outcome.COMPATIBLE,
         subject=source.kind,
         found=f"{count} statement{'s' * (count != 1)}, held against {held} and the other files",
+        expected="nothing that contradicts them",
         place=Place(file=source.file),
     )

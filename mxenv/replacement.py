@@ -142,6 +142,8 @@ def _asked(one: Asked, scene: Scene, around: Surroundings, beside: set[str]) -> 
             yield from _held(one, scene, ground)
     if not known and "metax" in scene.accelerators(around):
         yield from _unknown_base(one, scene, around)
+    if not (scene.base or around.grounds or one.limits or _vendor_asked(one)):
+        yield from _unknown_project(one, around)
     yield from _without_plugin(one, scene, around, beside)
 
 
@@ -190,6 +192,13 @@ def _unknown_base(one: Asked, scene: Scene, around: Surroundings) -> Iterator[Fi
     elif not _vendor_asked(one) and not one.limits:
         found = f"{_said(one)}, and no lock says which build is there"
         yield _may(one, found, expected)
+
+
+def _unknown_project(one: Asked, around: Surroundings) -> Iterator[Finding]:
+    """Yield that nothing says what a requirement is for, if the vendor has a build of it."""
+    if one.name in around.published:
+        found = f"{_said(one)}, and nothing here says which accelerator it is for"
+        yield _may(one, found, "a lock or an image.toml beside it")
 
 
 def _vendor_asked(one: Asked) -> bool:

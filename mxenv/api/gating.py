@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import shlex
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mxenv import declared, judgement
-from mxenv.api import _grounds, _hosts, _scan, _sources, _subjects, locking, nodes, project
+from mxenv.api import (
+    _grounds,
+    _hosts,
+    _scan,
+    _sources,
+    _subjects,
+    locking,
+    matrices,
+    nodes,
+    project,
+)
 from mxenv.api._subjects import Pair, Sources
 from mxenv.errors import UsageError
+from mxenv.grounds import grounded
 from mxenv.replacement import Surroundings, published
 from mxenv.verdict import Finding, Outcome, Place, Verdict
 from mxenv.version import tag
@@ -68,7 +80,23 @@ def gate(paths: Sequence[Path], trust: Trust) -> tuple[Verdict, ...]:
             hint=f"name a lock, an image.toml, a snapshot or a recording, or a directory that "
             f"holds {_subjects.IMAGES}, {_subjects.LOCKS}, {_subjects.FILES}",
         )
-    return tuple(verdicts)
+    verdicts += _rows_proposed([path for path in paths if path.is_dir()])
+    return tuple(replace(one, findings=tuple(grounded(one.findings))) for one in verdicts)
+
+
+def _rows_proposed(folders: Sequence[Path]) -> Iterator[Verdict]:
+    """Yield the files of rows that what is judged brings with it: they are shown, and not read."""
+    for folder in folders:
+        for file in matrices.proposed(folder):
+            finding = Finding(
+                code="MX408",
+                outcome=Outcome.COMPATIBLE,
+                subject=file.name,
+                found="a file of rows that what is judged brings with it; it was not asked",
+                expected="rows that whoever runs the gate names",
+                remedy=f"--matrix {shlex.quote(str(file))} lets them count, if that is for you",
+            )
+            yield Verdict(subject=_scan.shown(file), findings=(finding,))
 
 
 def _locked(path: Path) -> _Locked:
@@ -169,6 +197,7 @@ def _freshness(pair: Pair, lock: Lock) -> Finding:
         outcome=Outcome.COMPATIBLE,
         subject=pair.lock.name,
         found=f"made from {pair.image} as it is",
+        expected=f"the lock that {pair.image} gives",
     )
 
 
@@ -203,6 +232,7 @@ def _plain(lock: Lock) -> Iterator[Finding]:
             outcome=Outcome.COMPATIBLE,
             subject=lock.name,
             found=f"{len(held)} packages, none of them a vendor's build",
+            expected='no vendor\'s build: the image says accelerator = "none"',
         )
 
 
@@ -217,5 +247,6 @@ def _proposed(waivers: Sequence[Waiver], today: date) -> Iterator[Finding]:
                 outcome=Outcome.COMPATIBLE,
                 subject=f"{waiver.code} {waiver.subject}".rstrip(),
                 found=f"{waiver.owner} until {waiver.expires.isoformat()}: {waiver.reason}",
+                expected="waivers that whoever runs the gate allows",
                 remedy="--allow-waivers lets it count, if that is for you to decide",
             )

@@ -167,7 +167,7 @@ class TestContradictions:
         assert gate(file) == expected
         assert gate(file.absolute()) == expected
         with contextlib.chdir("a"):
-            assert gate("requirements.txt") == (0, [])
+            assert gate("requirements.txt") == (3, ["MX412 unknown requirements.txt:1"])
 
     def test_an_expired_waiver_has_its_line(self, here: Path) -> None:
         lock = project(here, extra=WAIVER.format(expires=date(2020, 1, 1).isoformat()))
@@ -320,6 +320,27 @@ class TestNeverGreenByAccident:
         (node / "recording.toml").write_text("", encoding="utf-8")
         write("tests/node/root/app/requirements.txt", "bad req here")
         assert mxenv("gate").exit_code == 2
+
+
+def test_a_finding_lacks_nothing(here: Path) -> None:
+    project(here, extra=WAIVER.format(expires="2999-01-01"))
+    write(
+        "Containerfile",
+        f"FROM ubuntu\nFROM {BASE}\nRUN pip install -U torch $X -r no.txt -i cu126\n",
+    )
+    write("requirements.txt", "a==1\na==2\nbad req here\n")
+    write("ok/requirements.txt", "a==1\n")
+    write("matrices/site.toml", "")
+    node = RECORDINGS / "c500-8cards"
+    found = json.loads(mxenv("--format", "json", "gate", ".", node).stdout)["verdicts"]
+    seen = set()
+    for finding in (finding for verdict in found for finding in verdict["findings"]):
+        seen.add(finding["code"])
+        for field in ("code", "outcome", "subject", "found", "expected", "because"):
+            assert finding[field], (finding["code"], field)
+        if finding["outcome"] != "compatible":
+            assert finding["remedy"], finding["code"]
+    assert seen >= {"MX403", "MX407", "MX408", *(f"MX41{n}" for n in (0, 1, 2, 3, 5, 6, 7, 8))}
 
 
 class TestTrust:

@@ -135,7 +135,16 @@ def test_a_line_of_torch_that_nobody_knows_leaves_all_builds_possible() -> None:
 
 def test_an_image_without_a_lock_says_which_cards_it_is_for() -> None:
     assert told("torch>=2.9", around=UNLOCKED) == REPLACED
-    assert told("torch>=2.9", around=NOTHING) == []
+    nobody = replace(LOCKED, grounds=(replace(GROUND, accelerator="none", held={}),))
+    assert told("torch>=2.9", around=nobody) == []
+
+
+def test_where_nothing_says_what_it_is_for_a_framework_is_unknown() -> None:
+    assert told("torch>=2.9", around=NOTHING) == MAY
+    assert told("torch", "numpy", around=NOTHING) == MAY
+    assert told("torch==2.8.0+metax3.5.3.9", around=NOTHING) == []
+    limits = [(replace(asked("torch"), limits=True), Scene())]
+    assert list(findings(limits, NOTHING)) == []
 
 
 def test_a_constraint_beside_an_unknown_base_says_nothing_unless_it_forbids() -> None:
