@@ -32,10 +32,9 @@ KEYWORDS = frozenset(
     )
 )
 _WITH_DOCUMENTS = frozenset({"ADD", "COPY", "RUN"})
-_DIRECTIVE = re.compile(r"#\s*([A-Za-z][A-Za-z0-9]*)\s*=\s*(.+?)\s*")
+_DIRECTIVE = re.compile(r"#\s*([A-Za-z][A-Za-z0-9]*)\s*=\s*(\S.*)")
 _DIRECTIVES = frozenset({"check", "escape", "syntax"})
 _SPACE = " \t\v\f\r"
-_FLAG = re.compile(rf"--[^{_SPACE}]*[{_SPACE}]*")
 _WORD = re.compile(r"""(?:'[^']*(?:'|$)|"(?:\\.|[^"\\])*(?:"|$)|\\.|[^\s'"\\]|\\$)+""", re.DOTALL)
 """A word as BuildKit splits them for here-documents: quotes and escapes stay in it."""
 _MARKER = re.compile(r"[0-9]*<<(-?)([^<]*)", re.DOTALL)

@@ -34,12 +34,14 @@ _VALUED = frozenset(
 _FLAGS = frozenset(
     (*("--no-index", "--pre", "--prefer-binary", "--require-hashes", "--always-unzip", "-Z"),)
 )
-_COMMENT = re.compile(r"(^|\s+)#.*$")
+_COMMENT = re.compile(r"(?<!\S)#.*$")
 _VARIABLE = re.compile(r"\$\{[A-Z0-9_]+\}")
 """What pip replaces by the environment's; every other dollar sign is one."""
 _URL = re.compile(r"(?i)(?:(?:git|hg|svn|bzr)\+[a-z]+|https?|ftp|file):")
 _PATH = re.compile(r"\.{0,2}/|~/|\.{1,2}(?:$|\[)|[^\s@;]*/")
 _ARCHIVES = (".whl", ".tar.gz", ".zip", ".tar.bz2", ".tgz")
+_NUMBER = re.compile(r"[0-9]{1000}")
+"""Python turns no text into a number that has more than 4300 digits."""
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
 _EGG = re.compile(r"(?:^|&)egg=([^&\[]+)")
 BOM = "\ufeff"
@@ -60,7 +62,7 @@ def logical(text: str) -> Iterator[tuple[int, str]]:
         number += broken
         raw = ended.splitlines()[0]
         broken = ended[len(raw) :] in {"\n", "\r", "\r\n"}
-        comment = bool(re.match(_COMMENT, raw))
+        comment = raw.lstrip().startswith("#")
         # As pip has it: a comment ends a line that was continued.
         line = f" {raw}" if comment else raw
         if line.endswith("\\") and not comment:
@@ -140,6 +142,9 @@ def requirement(
     unclear = ""
     if variable := _VARIABLE.search(text):
         unclear = f"{variable[0]} is not known here"
+    if _NUMBER.search(text):
+        reason = "a number that nobody wrote"
+        return Unread(text=text, reason=reason, place=place, base=base)
     try:
         found = Requirement(_no_archive(text))
     except InvalidRequirement as fault:

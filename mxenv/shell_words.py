@@ -21,6 +21,7 @@ _REDIRECTION = re.compile(r"[<>]+[&|]?-?[ \t]*")
 _LIMIT = re.compile(r"[<>]=?[0-9=][^\s;&|]*")
 _ENDS = frozenset(";&|()\n")
 _BETWEEN = _ENDS | frozenset(" \t\r")
+_STOPS = _BETWEEN | frozenset("<>")
 _IN_QUOTES = frozenset('$`"\\')
 """What a backslash escapes between double quotes."""
 
@@ -148,7 +149,7 @@ class _Lexer:
         match = _REDIRECTION.match(self.text, self._at)
         self._at = match.end() if match else self._at + 1
         target = _Open(0)
-        while not self.done and self.text[self._at] not in _BETWEEN | set("<>"):
+        while not self.done and self.text[self._at] not in _STOPS:
             self._part(target)
 
     def _part(self, word: _Open) -> None:

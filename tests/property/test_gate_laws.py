@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import time
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -203,3 +204,30 @@ def test_the_line_of_a_string_is_where_it_stands(parts: list[tuple[str, str]]) -
             expected[f"k{number} q", "v"] = "\n".join([*lines, ""]).count("\n") + 1
             lines.append(f'"k{number} q" . v = {value}')
     assert toml_strings.lines("\n".join(lines)) == expected
+
+
+@pytest.mark.parametrize("kind", ["requirements", "Containerfile"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        " " * 200_000 + "x",
+        "# escape = x" + " " * 200_000 + "y",
+        "FROM a\nRUN " + "x \\\n" * 50_000,
+        "FROM a\nRUN " + "'" * 200_001,
+        "FROM a\nRUN <<" + "<" * 200_000,
+        "a " + "\\" * 200_001,
+        "$(" * 100_000,
+        "a" + "==1," * 50_000,
+        "FROM " + "${" * 100_000,
+        "a[" * 100_000,
+        "-" * 200_000,
+        "torch==" + "9" * 200_000,
+        "FROM a\nRUN pip install " + "a>=1<" * 40_000,
+        "FROM a\nENV " + "A=b " * 50_000,
+    ],
+    ids=range(14),
+)
+def test_no_text_takes_more_time_than_its_length_is_worth(kind: str, text: str) -> None:
+    began = time.process_time()
+    judge([source(kind, text)], (), AROUND)
+    assert time.process_time() - began < 10

@@ -69,7 +69,7 @@ def test_a_base_without_a_digest_is_not_pinned(reference: str, outcome: Outcome 
 
 
 def test_a_file_in_which_nothing_is_wrong_says_what_was_compared() -> None:
-    (found,) = judge([requirements("r.txt", "a\nb")], (), AROUND)["r.txt"]
+    (found,) = judge([requirements("r.txt", "a\n./b")], (), AROUND)["r.txt"]
     assert (found.code, found.outcome) == ("MX410", Outcome.COMPATIBLE)
     assert found.found == "2 statements, held against 1 lock and the other files"
     (found,) = judge([requirements("r.txt", "a")], (), NOTHING)["r.txt"]

@@ -120,6 +120,7 @@ def test_options_of_the_file(line: str, statement: object) -> None:
     ("line", "reason"),
     [
         ("bad req here", "expected semicolon"),
+        ("a==" + "9" * 5000, "a number that nobody wrote"),
         ("--bogus", "is no option"),
         ("a --hash", "has no value"),
         ("-i", "has no value"),
