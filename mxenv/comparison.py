@@ -7,11 +7,11 @@ prefix), so a node of one can be read beside a node of the other, line by line.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mxenv.facts import Absent, Fact, FactKey, Observed, Unreadable, observed
 from mxenv.fingerprint import diff
+from mxenv.frozen import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mxenv.fingerprint import Difference
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Item:
     """One reading, and on how many of a node's cards it is the same."""
 
@@ -31,7 +31,7 @@ class Item:
     """0 if it is a reading of the node."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Side:
     """What one node has for one name."""
 
@@ -43,7 +43,7 @@ class Side:
     unit: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Counterpart:
     """Facts of two nodes that stand for each other."""
 
@@ -52,7 +52,7 @@ class Counterpart:
     after: Side
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Comparison:
     """Two nodes, side by side."""
 

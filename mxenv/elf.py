@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from mxenv.frozen import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -18,7 +19,7 @@ NAMES = ("soname", "machine", "cxx11")
 LISTS = ("needed", "rpath", "runpath", "provides")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Elf:
     """The part of a shared object, or of a program, that a dynamic linker reads first."""
 

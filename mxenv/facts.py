@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from mxenv.frozen import frozen
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
@@ -28,19 +30,19 @@ class View(StrEnum):
     IMAGE = "image"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Observed:
     """A value that was read."""
 
     value: Value
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Absent:
     """It was looked for where it would be, and it is not there."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Unreadable:
     """It could not be read; whether it is there is unknown."""
 
@@ -52,7 +54,7 @@ class Unreadable:
 Reading = Observed | Absent | Unreadable
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class FactKey:
     """One thing that can be known about a node; a probe declares it before it reads it."""
 
@@ -87,7 +89,7 @@ class FactKey:
         return tuple(instance.rsplit("/", self.instance.count("/")))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Fact:
     """One reading of one key on one node."""
 

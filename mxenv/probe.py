@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from mxenv.facts import Absent, Fact, FactKey, Observed, Snapshot, Unreadable, View
+from mxenv.frozen import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -37,18 +38,19 @@ class Host(Protocol):
         """Answer every question, all at once."""
 
 
-def _no_more(answers: Answers) -> Iterable[Question]:  # noqa: ARG001 - the signature is the protocol
+def no_more(answers: Answers) -> Iterable[Question]:  # noqa: ARG001 - the signature is the protocol
+    """Ask no more; a probe of which this is the ``more`` need not be told any answer."""
     return ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Probe:
     """Questions, and the function that understands their answers; it never touches a node."""
 
     keys: tuple[FactKey, ...]
     questions: tuple[Question, ...]
     read: Callable[[Answers], Iterable[Fact]]
-    more: Callable[[Answers], Iterable[Question]] = _no_more
+    more: Callable[[Answers], Iterable[Question]] = no_more
     """What else to ask, now that these answers are in."""
     read_only: tuple[tuple[str, ...], ...] = ()
     """Every argv that ``more`` may ask for beside those among ``questions``."""

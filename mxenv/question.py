@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Generic, TypeVar, overload
 
 from mxenv.facts import Absent, Unreadable
+from mxenv.frozen import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -15,6 +16,9 @@ NOT_FOUND = 127
 """What a POSIX shell exits with when there is no such command."""
 TIMED_OUT = 124
 """What ``timeout(1)`` exits with when the time limit was reached."""
+
+NOT_ASKED = Unreadable("not asked")
+"""The answer to what was never asked."""
 
 T = TypeVar("T")
 
@@ -45,8 +49,11 @@ class Part(StrEnum):
     LINK = "link"
     """Not the content but where the path leads in the end, as `Link` has it."""
 
+    __hash__ = str.__hash__
+    """An enumeration's own is a function, called several times for every question."""
 
-@dataclass(frozen=True, slots=True)
+
+@frozen(kw_only=False)
 class Found(Generic[T]):
     """What was asked for is there, and this is it."""
 
@@ -56,7 +63,7 @@ class Found(Generic[T]):
 Answer = Found[T] | Absent | Unreadable
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Completed:
     """A command that ran to its end, or to its time limit; a failing command is an answer."""
 
@@ -75,7 +82,7 @@ class Completed:
         return self.returncode == TIMED_OUT
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class File:
     """The content of a file: text (``WHOLE``, ``HEAD``), what is wanted of it, or its SHA-256.
 
@@ -92,7 +99,7 @@ class File:
     limit: int = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Glob:
     """Every path that matches a pattern, each with the part of it that is wanted.
 
@@ -106,21 +113,21 @@ class Glob:
     limit: int = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Link:
     """Where a path leads in the end (its real path inside the node), there or not."""
 
     path: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Stat:
     """What kind of file lies there; a link at the end of the path is not followed."""
 
     path: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Command:
     """An argv to run; only those on a read-only allow-list are ever run."""
 
@@ -128,21 +135,21 @@ class Command:
     seconds: float = 10.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Env:
     """The value of an environment variable."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Space:
     """How many bytes are free on the file system that holds a path."""
 
     path: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Symbols:
     """The symbols that a shared object needs and none of ``providers`` defines, one a line."""
 
@@ -151,7 +158,7 @@ class Symbols:
     """Paths of shared objects, in the order in which a dynamic linker would look."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Option:
     """What whoever asks wants beyond the usual; it is no node that answers it."""
 
@@ -161,7 +168,7 @@ class Option:
 Question = File | Glob | Link | Stat | Command | Env | Space | Symbols | Option
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Status:
     """What ``stat(2)`` says of a path."""
 
@@ -177,7 +184,7 @@ Matches = tuple[tuple[str, Answer[str]], ...]
 Given = Answer[str] | Answer[Matches] | Answer[Status] | Answer[int] | Completed
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Answers:
     """What came back for every question that was asked."""
 
@@ -195,7 +202,7 @@ class Answers:
     def __getitem__(self, question: File | Link | Env | Symbols | Option) -> Answer[str]: ...
     def __getitem__(self, question: Question) -> Given:
         """Return the answer to ``question``; one that was never asked is unreadable."""
-        return self.given.get(question, Unreadable("not asked"))
+        return self.given.get(question, NOT_ASKED)
 
     def __iter__(self) -> Iterator[Question]:
         """Yield every question that has an answer."""

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
+from mxenv.frozen import frozen
+
 if TYPE_CHECKING:
     from datetime import date
 
@@ -23,7 +25,7 @@ class Outcome(IntEnum):
         return self.name.lower()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Evidence:
     """Who says so, where, when, and how it is known."""
 
@@ -35,7 +37,7 @@ class Evidence:
     """``vendor``, ``partner``, ``os-vendor``, ``third-party``, ``observed`` or ``site``."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Waiver:
     """A finding that somebody answers for, until a day."""
 
@@ -65,7 +67,7 @@ class Place:
         return f"{self.file}:{self.line}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Finding:
     """One thing that was checked, and what came of it."""
 
@@ -88,7 +90,7 @@ class Finding:
     """Where in a file it is to be corrected, if a line of one says it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Verdict:
     """Everything that was checked about one thing."""
 

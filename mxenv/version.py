@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from mxenv.frozen import frozen
+
 _LONGEST = 256
 """Characters; what is longer is no version, and is kept as opaque text."""
 
@@ -64,7 +66,7 @@ class Version:
         return fields(self.text)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Tag:
     """What a vendor's build tag (PEP 440's local part) says about a wheel."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from itertools import chain
 from pathlib import Path
@@ -14,7 +14,8 @@ from mxenv import snapshot as files
 from mxenv.addresses import ADDRESS, parts
 from mxenv.errors import HostUnreachable, SnapshotError, UsageError
 from mxenv.facts import Absent
-from mxenv.probe import Probe, snapshot
+from mxenv.frozen import frozen
+from mxenv.probe import Probe, no_more, snapshot
 from mxenv.question import Answers, Command, Found, Option
 from mxenv.redaction import clean, clean_answers
 from mxenv.transports import Dated, Replayed, Terms, Transport
@@ -39,7 +40,7 @@ ROUNDS = 5
 """Times that a node is asked, at most: what is found leads to further questions."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Wanted:
     """How a node is to be asked."""
 
@@ -110,7 +111,7 @@ def ask(host: Host, wanted: Wanted = USUAL) -> Answers:
     for _ in range(ROUNDS):
         answers |= host.gather([q for q in questions if not isinstance(q, Option)])
         answers |= Answers({q: _option(q, options) for q in questions if isinstance(q, Option)})
-        further = chain.from_iterable(_more(probe, answers) for probe in probes())
+        further = chain.from_iterable(_more(p, answers) for p in probes() if p.more is not no_more)
         questions = dict.fromkeys(q for q in further if q not in answers.given)
         if not questions:
             break

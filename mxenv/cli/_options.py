@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import os
-from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from mxenv.errors import UsageError
+from mxenv.frozen import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -85,7 +85,7 @@ MATRIX_PATH = "MXENV_MATRIX_PATH"
 """Names more files, with colons between them."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Matrices:
     """Which files are laid over what is shipped, and whose they must be."""
 
@@ -162,7 +162,7 @@ def lock_argument(function: F) -> F:
     return click.argument("lock", metavar="LOCK", type=PATH)(function)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Asked:
     """Which nodes are to be asked, and how."""
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import functools
 import os
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, TextIO
 
 import click
 
 from mxenv import _plugins
 from mxenv.errors import UsageError
+from mxenv.frozen import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -33,7 +34,7 @@ PAGES = (*PLAIN, "html")
 """Those of a result that is a page as well."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Output:
     """How the user wants to be answered."""
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from mxenv.distribution import normalised
 from mxenv.facts import Absent, Observed, Unreadable
+from mxenv.frozen import frozen
 from mxenv.question import Found, Glob, Part
 from mxenv.version import parse
 
@@ -90,7 +91,7 @@ def site(pattern: str) -> Site:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Distribution:
     """One installed distribution."""
 
@@ -105,10 +106,10 @@ class Distribution:
     """Of the metadata."""
     folder: str
     """Its ``.dist-info``; of an egg that is one file, the file."""
-    record: Answer[str] = Absent()  # noqa: RUF009 - immutable
+    record: Answer[str] = Absent()
     """As `mxenv.installed.record` has it."""
-    installer: Answer[str] = Absent()  # noqa: RUF009 - immutable
-    origin: Answer[str] = Absent()  # noqa: RUF009 - immutable
+    installer: Answer[str] = Absent()
+    origin: Answer[str] = Absent()
 
     @property
     def egg(self) -> bool:
@@ -116,7 +117,7 @@ class Distribution:
         return self.folder.endswith(".egg-info")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Place:
     """What the path of a directory of distributions says about it."""
 

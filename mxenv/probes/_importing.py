@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from mxenv.facts import Absent, Unreadable
+from mxenv.frozen import frozen
 from mxenv.probes import _distributions
 from mxenv.probes._found import CODE, PYTHONPATH, joined, path_file
 from mxenv.probes._places import sound, user_base
@@ -33,7 +34,7 @@ HARMLESS = re.compile(
 SUFFIXES = ("py", "pyc", "so", "abi3.so")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Entry:
     """One directory of the path."""
 
@@ -172,7 +173,7 @@ def questions(path: Path, disk: Disk) -> Iterator[Question]:
     yield from (found.package for found in hidden(path, disk) if found.package is not None)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Hidden:
     """Of one name that a distribution installs, from where it would be imported instead."""
 

@@ -8,11 +8,12 @@ what they need themselves, is looked at.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from mxenv.elf import search_path
 from mxenv.facts import Absent, Unreadable
+from mxenv.frozen import frozen
 from mxenv.probes import _objects
 from mxenv.probes._distributions import matches
 from mxenv.probes._objects import Object, read_object
@@ -65,7 +66,7 @@ Resolved = Object | Found[str] | Absent | Unreadable
 """A library that was read; one that is known to be there; none; or nobody knows."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class World:
     """All objects that were read, and the libraries around them."""
 
@@ -231,7 +232,7 @@ def missing(
     return tuple(name for name, other in told if isinstance(other, Absent)), hidden
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Loaded:
     """What is in a process once some objects are loaded."""
 

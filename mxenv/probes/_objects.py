@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from mxenv import elf, version
 from mxenv.distribution import normalised
 from mxenv.facts import Unreadable
+from mxenv.frozen import frozen
 from mxenv.probes._distributions import FOLDER, matches, place
 from mxenv.question import Env, File, Found, Glob, Link, Part
 
@@ -76,7 +76,7 @@ Not those that bring a library for every system there is, and load what happens 
 METADATA, RECORD = "-packages/*.dist-info/METADATA", "-packages/*.dist-info/RECORD"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Object:
     """A shared object that was read."""
 
@@ -95,7 +95,7 @@ class Object:
         return (name, self.elf.soname) if self.elf.soname not in {"", name} else (name,)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Group:
     """The shared objects of one distribution, or of one folder of a vendor."""
 
@@ -108,7 +108,7 @@ class Group:
     """True if what it needs of a framework, or of a vendor, is of another make than itself."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Place:
     """A directory of distributions that holds a framework, or anything of a vendor's."""
 

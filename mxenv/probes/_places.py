@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
 from mxenv.facts import Unreadable
+from mxenv.frozen import frozen
 from mxenv.probes import _distributions
 from mxenv.probes._distributions import SITE64, matches
 from mxenv.probes._environment import INTERPRETER
@@ -79,7 +79,7 @@ PREFIX = re.compile(r"(?:/[^/\s*?\[\]]+){1,20}")
 PROGRAM = re.compile(r"(?P<prefix>/.+?)/bin/python3?(?:\.\d+)?")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Asked:
     """The questions about the environments below one prefix, which may be a pattern."""
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mxenv.facts import Absent, Observed, Unreadable
+from mxenv.frozen import frozen
 from mxenv.probes._linking import Loaded, loaded, program, resolve
 from mxenv.probes._linking import process as names_of
 from mxenv.probes._objects import FRAMEWORK, Object
@@ -30,7 +30,7 @@ TOLD = 20
 """Symbols that are told of one object."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Check:
     """An object, and what else is in a process that has loaded it."""
 

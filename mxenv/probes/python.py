@@ -125,8 +125,7 @@ def _facts(environment: Environment, disk: Disk) -> Iterator[Fact]:
     sites = disk.sites(environment)
     if environment.interpreters or sites:
         path = environment.interpreter
-        nowhere = _no_interpreter(disk.answers, env)
-        reading: Reading = Observed(path) if path else nowhere
+        reading: Reading = Observed(path) if path else _no_interpreter(disk.answers, env)
         source = f"{env}/bin/python3*"
         yield Fact(key="python.interpreter", instance=env, reading=reading, source=source)
         series = environment.series

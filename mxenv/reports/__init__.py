@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from mxenv.frozen import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +21,7 @@ def plain(text: str, style: str) -> str:  # noqa: ARG001 - paper takes no paint
     return text
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Page:
     """What a result is written on; only formats for people look at it."""
 
@@ -32,7 +33,7 @@ class Page:
     """Gives a text a style, ``bold red`` or ``link …``, in whatever way the page knows."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Report:
     """A format; a plug-in file holds one as ``REPORT``.
 

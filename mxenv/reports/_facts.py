@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain, groupby
 from typing import TYPE_CHECKING, assert_never
 
 from mxenv.comparison import apart
 from mxenv.facts import Absent, FactKey, Observed, Unreadable, observed
 from mxenv.fingerprint import fingerprint
+from mxenv.frozen import frozen
 from mxenv.reports._page import harmless, wrapped
 from mxenv.version import tag
 
@@ -29,7 +30,7 @@ LABEL = 40
 """Columns that the names of facts get at most; the value of a longer one moves a line down."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class _Row:
     label: str
     text: str

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from threading import Event
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from mxenv.frozen import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -17,7 +19,7 @@ Allowed = frozenset[tuple[str, ...]]
 """Every argv that may be run; a part such as ``{index}`` stands for any number."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Terms:
     """On what terms a node is asked."""
 
@@ -50,7 +52,7 @@ class Replayed(Protocol):
         """What was wanted then beyond the usual, by the names that `Option` has."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Transport:
     """How to reach a node; a plug-in file holds one as ``TRANSPORT``."""
 

@@ -9,11 +9,12 @@ import stat
 import subprocess
 import time
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from mxenv.facts import Unreadable
+from mxenv.frozen import frozen
 from mxenv.question import NOT_FOUND, TIMED_OUT, Completed
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def _agrees(entry: str, part: str) -> bool:
     return entry == part
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Runner:
     """Runs what may be run, and ends what of it lives on."""
 

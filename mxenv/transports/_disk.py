@@ -5,9 +5,9 @@ from __future__ import annotations
 import io
 import os
 import stat
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO
 
+from mxenv.frozen import frozen
 from mxenv.question import Status
 from mxenv.transports._tree import Unanswered
 
@@ -28,7 +28,7 @@ KINDS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class DiskTree:
     """The files below ``root``, which has no slash at its end: ``""`` is the whole machine."""
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from operator import itemgetter
 from typing import TYPE_CHECKING, BinaryIO, Protocol, assert_never
 
 from mxenv.facts import Absent, Unreadable
+from mxenv.frozen import frozen
 from mxenv.question import (
     Answers,
     Command,
@@ -85,7 +86,7 @@ def answer(
     return Answers(given)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Place:
     """Where a path leads; without a status there is nothing there."""
 
@@ -93,7 +94,7 @@ class Place:
     status: Status | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Walker:
     """One look at a tree that does not change meanwhile: directories are resolved once."""
 

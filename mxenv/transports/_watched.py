@@ -5,9 +5,9 @@ from __future__ import annotations
 import io
 import sys
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO, cast
 
+from mxenv.frozen import frozen
 from mxenv.question import Completed, Found
 from mxenv.transports._tree import Unanswered
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 LATE = "not answered in time"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Watch:
     """Until when answers are waited for."""
 
@@ -40,7 +40,7 @@ class Watch:
             raise Unanswered(LATE, passing=True)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class WatchedTree:
     """What lies in another tree; every look at it is the last one once time is over.
 

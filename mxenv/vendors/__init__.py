@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from mxenv.frozen import frozen
 
 if TYPE_CHECKING:
     from mxenv.probe import Probe
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Grant:
     """What a container must be given to use the vendor's devices."""
 
@@ -17,7 +18,7 @@ class Grant:
     groups: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Vendor:
     """An accelerator vendor; a plug-in file holds one as ``VENDOR``."""
 

@@ -5,10 +5,10 @@ The same cards, driver and SDK are found as HPCC, with ``ht`` where MetaX says `
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mxenv.facts import Absent, Fact, Observed, Reading, Unreadable
+from mxenv.frozen import frozen
 from mxenv.question import Answers, Command, Completed, Found, Link, Question, Stat
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ Less than the whole of a probe may take: what hangs costs its own facts only.
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Brand:
     """The names of one brand."""
 

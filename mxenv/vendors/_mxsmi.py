@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, TypeVar
 
 from mxenv.facts import Observed, Reading, Unreadable
+from mxenv.frozen import frozen
 from mxenv.vendors._words import excerpt, plain
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ _NOT_TOLD = frozenset({"", "unknown", "n/a", "na", "none", "null", "-", "not ava
 _LONGEST = 64
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Device:
     """One card, as far as one output speaks of it."""
 
@@ -57,7 +58,7 @@ class Device:
     """The quotas of each slice, by its number."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Output:
     """Everything that one output of ``mx-smi`` says; what it does not speak of is `None`."""
 
@@ -91,12 +92,12 @@ class Output:
         return Observed(self.attached)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class NoTool:
     """There is no ``mx-smi``; that says nothing about cards."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class NoDevice:
     """``mx-smi`` ran, and sees no card."""
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from mxenv.frozen import frozen
 from mxenv.question import Answers, Command
 from mxenv.vendors._metax_brand import SECONDS, Brand
 from mxenv.vendors._mxsmi import Heard, NoDevice, NoTool, Output, hear
@@ -40,7 +40,7 @@ def command(brand: Brand, form: str) -> Command:
     return Command((brand.smi, *form.split()), seconds=SECONDS)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Hearing:
     """What one tool said, form by form."""
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mxenv.facts import Observed, Reading, Unreadable
+from mxenv.frozen import frozen
 from mxenv.vendors._mxsmi import not_understood
 from mxenv.vendors._words import excerpt
 
@@ -31,7 +32,7 @@ _NIC = r"(?a)(NIC\d{1,3}): (\S{1,64})"
 Pair = tuple[str, str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Topology:
     """What the matrix says; what it contradicts itself about is unreadable."""
 

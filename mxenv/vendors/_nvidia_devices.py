@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mxenv.facts import Absent, Fact, Observed, Reading, Unreadable
+from mxenv.frozen import frozen
 from mxenv.vendors._nvidia_driver import INFORMATION
 from mxenv.vendors._nvidia_smi import (
     Gpu,
@@ -49,7 +49,7 @@ IF_ANY = ("nvidia.device.firmware", "nvidia.device.slice")
 LINK = "nvidia.link"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Sources:
     """What was heard of the cards, and where."""
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mxenv.facts import Absent, Observed, Reading, Unreadable
+from mxenv.frozen import frozen
 from mxenv.vendors._words import excerpt, failure, matched, plain
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ _SPELLINGS = ("NVIDIA ", "Tesla ")
 """What stood before a model's name in one release of the driver, and not in another."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Gpu:
     """One card, as far as one form speaks of it; what it does not speak of is `None`."""
 
@@ -51,7 +51,7 @@ class Gpu:
     """The quotas of each slice (a MIG device), by its number."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Output:
     """Everything that one form says: all the cards, or it would not be understood."""
 
@@ -64,12 +64,12 @@ class Output:
     """Whether this form would have listed slices."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class NoTool:
     """There is no ``nvidia-smi``; that says nothing about cards."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class NoDevice:
     """``nvidia-smi`` reached the driver, and sees no card."""
 

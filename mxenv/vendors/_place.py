@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from mxenv.facts import Absent, Unreadable
+from mxenv.frozen import frozen
 from mxenv.question import Answers, Env, File, Found, Glob, Part, Stat
 
 VENDORS = Glob("/sys/bus/pci/devices/*/vendor", part=Part.WHOLE, limit=64)
@@ -29,7 +29,7 @@ Pci = dict[str, str]
 """The PCI device id of each card, by its address; empty where it could not be read."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Place:
     """What has to be known of the place before a device can be spoken of."""
 

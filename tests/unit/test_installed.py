@@ -43,6 +43,7 @@ def test_of_metadata_only_whole_lines_of_the_head_are_kept(text: str, kept: str)
         ('"a,b/c.py",,\n"d/e,f.py",,\n../../bin/x,,\n/usr/x,,\n', "../\nd/\n"),
         ("six.py,sha512=ab/cd==,3\n", "six.py\n"),
         ("a/b,,\r\n", "a/\n"),
+        ("a/x,,\nb/a/__init__.py,,\n", "a/\nb/\n"),
         ("torch/a.py", "torch/\n"),
         ("six.py", "six.py\n"),
         ("", ""),

@@ -1,0 +1,92 @@
+"""Values are what ``dataclass(frozen=True, slots=True)`` makes, which is held beside them."""
+
+from __future__ import annotations
+
+from dataclasses import FrozenInstanceError, dataclass, field, fields, is_dataclass, replace
+
+import pytest
+
+from mxenv.frozen import frozen
+
+
+@frozen
+class Point:
+    """A value."""
+
+    x: int
+    y: int = 0
+    tags: tuple[str, ...] = field(default_factory=tuple)
+    note: str = field(default="", compare=False, repr=False)
+
+
+@frozen(kw_only=False)
+class Pair:
+    """Another one."""
+
+    x: int
+    y: int = 0
+
+
+@frozen
+class Nothing:
+    """One without fields."""
+
+
+@dataclass(frozen=True, slots=True)
+class Usual:
+    """What `Pair` stands for."""
+
+    x: int
+    y: int = 0
+
+
+def test_values_with_equal_fields_are_equal_and_hash_alike() -> None:
+    assert Point(x=1) == Point(x=1, y=0, tags=(), note="seen")
+    assert hash(Point(x=1)) == hash(Point(x=1, note="seen"))
+    assert Point(x=1) != Point(x=2)
+    assert Nothing() == Nothing()
+    assert len({Nothing(), Nothing(), Pair(1), Pair(1, 0), Pair(1, 2)}) == 3
+
+
+def test_values_of_two_classes_are_never_equal() -> None:
+    assert Pair(1) != Usual(1)
+    assert Pair(1) != (1, 0)
+    assert Nothing() != ()
+
+
+def test_a_field_cannot_be_assigned_or_deleted() -> None:
+    with pytest.raises(FrozenInstanceError, match="cannot assign to field 'x'"):
+        Pair(1).x = 2  # type: ignore[misc] # it is frozen
+    with pytest.raises(FrozenInstanceError, match="cannot delete field 'x'"):
+        del Pair(1).x  # type: ignore[misc] # the same
+    with pytest.raises(FrozenInstanceError):
+        Pair(1).z = 2  # type: ignore[attr-defined] # the same
+
+
+def test_there_is_no_room_for_more_than_the_fields() -> None:
+    assert Pair.__slots__ == Usual.__slots__ == ("x", "y")  # type: ignore[attr-defined] # both have slots
+    assert not hasattr(Pair(1), "__dict__")
+
+
+def test_fields_are_given_by_name_unless_told_otherwise() -> None:
+    with pytest.raises(TypeError, match="positional"):
+        Point(1)  # type: ignore[call-arg, misc] # they are
+    with pytest.raises(TypeError, match="missing"):
+        Point()  # type: ignore[call-arg] # they are
+    assert Pair(1, 2) == Pair(x=1, y=2)
+
+
+def test_what_knows_dataclasses_knows_values() -> None:
+    assert is_dataclass(Pair)
+    assert [each.name for each in fields(Point)] == ["x", "y", "tags", "note"]
+    assert replace(Point(x=1, y=2), y=3) == Point(x=1, y=3)
+    match Pair(1, 2):
+        case Pair(x, y):
+            assert (x, y) == (1, 2)
+    assert Pair.__match_args__ == Usual.__match_args__  # type: ignore[attr-defined] # as dataclasses have
+
+
+def test_a_value_shows_its_fields() -> None:
+    assert repr(Pair(1)) == repr(Usual(1)).replace("Usual", "Pair") == "Pair(x=1, y=0)"
+    assert repr(Point(x=1, note="n")) == "Point(x=1, y=0, tags=())"
+    assert repr(Nothing()) == "Nothing()"
