@@ -213,7 +213,8 @@ class TestWhatIsNotInTheTextIsNotKnown:
     def test_a_package_that_is_not_listed_is_not_known_to_be_missing(self, name: str) -> None:
         snapshot = seen(REPORTS / name)
         verdict = checking.check(snapshot, checking.load_matrix(), today=NOW.date())
-        lists = [f for f in verdict.findings if "may list only some" in f.found]
+        told = [f for f in verdict.findings if f.code != "MX127"]
+        lists = [f for f in told if "may list only some" in f.found]
         assert lists
         assert {finding.outcome for finding in lists} == {Outcome.UNKNOWN}
         assert verdict.outcome is Outcome.UNKNOWN
