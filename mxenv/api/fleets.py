@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 import zlib
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -235,7 +236,19 @@ def judge(tour: Tour, judged: Callable[[Snapshot], Verdict]) -> tuple[Fleet, tup
         return replace(stacks.member(address, snapshot), outcome=verdict.outcome)
 
     came = _fleet(each(tour, visit), stacks)
-    return came, tuple(verdicts.get(m.address) or not_asked(m) for m in came.members)
+    return came, told_apart(came, verdicts)
+
+
+def told_apart(came: Fleet, verdicts: Mapping[str, Verdict]) -> tuple[Verdict, ...]:
+    """Return the verdict on each node in order; of several of one name each says its address."""
+    names = Counter(verdict.subject for verdict in verdicts.values())
+    apart = []
+    for member in came.members:
+        verdict = verdicts.get(member.address) or not_asked(member)
+        if names[verdict.subject] > 1:
+            verdict = replace(verdict, subject=f"{verdict.subject} ({member.address})")
+        apart.append(verdict)
+    return tuple(apart)
 
 
 def compare(
@@ -249,7 +262,7 @@ def compare(
         return Member(address=address, seconds=0.0, outcome=verdict.outcome)
 
     came = _fleet(each(tour, visit), _Stacks())
-    return came, tuple(verdicts.get(m.address) or not_asked(m) for m in came.members)
+    return came, told_apart(came, verdicts)
 
 
 def not_asked(member: Member) -> Verdict:

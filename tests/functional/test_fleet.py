@@ -155,7 +155,8 @@ class TestCheck:
     ) -> None:
         done = mxenv("check", "--on", f"@{four}")
         assert done.exit_code == 2
-        assert "c500-8cards, c500-8cards: COMPATIBLE" in done.stdout
+        twins = f"c500-8cards ({GOOD}), c500-8cards (recording:{tmp_path / 'twin'})"
+        assert f"{twins}: COMPATIBLE" in done.stdout
         assert "c500-mixed: INCOMPATIBLE" in done.stdout
         assert "unknown       MX190  root:/none" in done.stdout
         assert re.search(rf"^recording:{tmp_path}/twin .* compatible", done.stdout, re.MULTILINE)
@@ -167,6 +168,12 @@ class TestCheck:
         schema("verdict").validate(document)
         outcomes = [verdict["outcome"] for verdict in document["verdicts"]]
         assert outcomes == ["compatible", "compatible", "incompatible", "unknown"]
+
+    def test_nodes_of_one_name_are_told_apart_by_their_addresses(self, tmp_path: Path) -> None:
+        first, second = twin(tmp_path, "n1"), twin(tmp_path, "n2")
+        said = mxenv("check", *(f"--on={one}" for one in (first, second, MIXED)))
+        assert f"c500-8cards ({first}), c500-8cards ({second}): COMPATIBLE" in said.stdout
+        assert "c500-mixed: INCOMPATIBLE" in said.stdout
 
     def test_a_plug_in_says_in_one_line_how_many_are_bad(self, four: Path) -> None:
         done = mxenv("check", "--nagios", "--on", f"@{four}")
