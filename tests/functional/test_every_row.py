@@ -345,3 +345,17 @@ def test_a_container_of_the_white_label_brand_has_other_device_nodes() -> None:
     ours = on(changed, {"metax.brand": "MetaX"})
     (found,) = findings(derived(ours), "metax.toml:rule:container-device-nodes")
     assert found.code == "MX111"
+
+
+def test_a_set_that_was_seen_working_beats_a_general_rule() -> None:
+    changed = case(
+        vllm="0.22.1.dev0+g0b3ba88f1.d20260621.empty",
+        vllm_metax="0.22.0+gb78dab.d20260621.maca3.5.3.20.torch2.8",
+        mcoplib="0.4.4+maca3.5.3.20.torch2.8",
+    )
+    row = "metax.toml:rule:vllm-same-version"
+    (found,) = findings(derived(changed), row)
+    assert (found.code, found.outcome) == ("MX118", Outcome.COMPATIBLE)
+    assert "c500-kmd3.8.30-sdk3.5.3.20-vllm-metax" in found.found
+    (broken,) = findings(derived(on(changed, {"mcoplib": "0.4.3+maca3.5.3.20.torch2.8"})), row)
+    assert (broken.code, broken.outcome) == ("MX111", Outcome.INCOMPATIBLE)
