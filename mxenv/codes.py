@@ -531,7 +531,8 @@ CODES: Mapping[str, Code] = {
         title="pinned differently",
         meaning="Two lines pin one distribution, or one pins what the other excludes, and both can "
         "count in one environment on Linux: they stand in one file or folder, one file names the "
-        "other, or one of them is a lock.",
+        "other, or one of them is a lock. A pin and a range in two files of one folder, of which "
+        "none names the other, may be two environments: that is unknown.",
         how="The versions that all lines of the project allow were compared.",
         remedy="Say it once, or the same in both.",
     ),

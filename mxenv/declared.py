@@ -39,6 +39,8 @@ def judge(
     sources: Sequence[Source], links: Sequence[Link], around: Surroundings
 ) -> Mapping[str, tuple[Finding, ...]]:
     """Return what is found in each file; where nothing is wrong, a finding says so."""
+    asks = (one for source in sources for one in source.statements if isinstance(one, Asked))
+    around = replace(around, vendors_asked=any(map(replacement.asks_vendor, asks)))
     scenes = _scenes(sources, links)
     limiting = _limiting(links)
     given: list[tuple[Asked | Index, Scene]] = []
@@ -53,9 +55,10 @@ def judge(
                     said = replace(one, limits=True)
                 given += [(said, scene) for scene in wheres]
     asked = [one for one, _ in given if isinstance(one, Asked)]
+    linked = frozenset(frozenset({link.origin, link.target}) for link in links)
     whole = (
         *replacement.findings(given, around),
-        *(finding for lines in _meeting(asked, links) for finding in pins.findings(lines)),
+        *(finding for lines in _meeting(asked, links) for finding in pins.findings(lines, linked)),
         *_against_locks(given, around),
     )
     for finding in dict.fromkeys(whole):

@@ -12,7 +12,7 @@ from mxenv.redaction import clean
 from mxenv.verdict import Finding, Outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from mxenv.asked import Asked
     from mxenv.verdict import Place
@@ -30,12 +30,13 @@ def pin(one: Asked) -> str:
     return wanted.lstrip("=")
 
 
-def findings(asked: Iterable[Asked]) -> Iterator[Finding]:
+def findings(asked: Iterable[Asked], linked: Collection[frozenset[str]] = ()) -> Iterator[Finding]:
     """Yield every line that no version meets together with one before it.
 
     ``asked`` are the lines about one distribution that meet in one environment. What is compared is
     a pin with whatever else is said: two ranges may have nothing in common as well, but whoever
-    writes a range leaves it to a resolver to say so.
+    writes a range leaves it to a resolver to say so. A pin and a range in two files of which
+    none names the other (``linked``) may be two environments: that is unknown.
     """
     before: dict[tuple[str, str, str, bool], Asked] = {}
     for one in asked:
@@ -47,7 +48,9 @@ def findings(asked: Iterable[Asked]) -> Iterator[Finding]:
             return
         other = next((other for other in before.values() if _contradict(other, one)), None)
         if other is not None:
-            yield _told(one, f"{clean(other.text)} ({other.place})")
+            files = frozenset({one.place.file, other.place.file})
+            sure = len(files) == 1 or files in linked or bool(pin(one) and pin(other))
+            yield _told(one, f"{clean(other.text)} ({other.place})", sure=sure)
         before[key] = one
 
 
@@ -80,10 +83,10 @@ def _excluded(version: str, specifier: str) -> bool:
     return not SpecifierSet(specifier).contains(known, prereleases=True)
 
 
-def _told(one: Asked, other: str) -> Finding:
+def _told(one: Asked, other: str, *, sure: bool = True) -> Finding:
     return Finding(
         code="MX416",
-        outcome=Outcome.INCOMPATIBLE,
+        outcome=Outcome.INCOMPATIBLE if sure else Outcome.UNKNOWN,
         subject=one.name,
         found=f"{clean(one.text)} here",
         expected=f"what goes together with {other}",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from packaging.specifiers import SpecifierSet
 
-from mxenv import version
+from mxenv import cuda, version
 from mxenv.asked import Asked, Index
 from mxenv.marker import together
 from mxenv.redaction import clean
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from mxenv.matrix import Matrix
     from mxenv.verdict import Place
 
-CUDA = "cu"
-"""The vendor that a build tag for CUDA names."""
 NVIDIA = "nvidia"
 PLUGINS: Mapping[str, tuple[str, ...]] = {"vllm": ("vllm-metax", "vllm-plugin-fl", "vllm-fl")}
 """What the public wheels are CUDA builds of, and what runs it on the vendor's cards.
@@ -32,8 +30,6 @@ that has no device code, and its version tells nothing of that.
 
 _VENDOR = re.compile(r"(?<![a-z0-9])(?:mx)?(?:metax|maca)(?![a-z])")
 _TORCH = re.compile(r"torch([0-9]+\.[0-9]+)")
-_CUDA_PLACE = re.compile(r"(?:^|[/=+._-])cu(?:da)?-?[0-9]{2,4}(?:\.[0-9]+)?(?=$|[/?#._-])")
-_CUDA_NAME = re.compile(r"(?:nvidia-.+-cu|cupy-cuda)[0-9]+x?|pytorch-cuda|cuda-toolkit|cudatoolkit")
 KEEP = "Ask for the vendor's build, or leave it out: the base has it."
 
 
@@ -58,6 +54,8 @@ class Surroundings:
     grounds: tuple[Ground, ...] = ()
     published: Mapping[str, tuple[str, ...]]
     """Versions of the vendor's builds by distribution, as `published` gives them."""
+    vendors_asked: bool = False
+    """True if some line asks for a build of the vendor by itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +76,7 @@ class Scene:
     def accelerators(self, around: Surroundings) -> frozenset[str]:
         """Return which accelerators it is for, as far as anything says so."""
         found = {one.accelerator for one in self.grounds(around)}
-        if self.base and _VENDOR.search(self.base.lower()):
+        if _VENDOR.search(self.base.lower()) or (around.vendors_asked and not self.base):
             found.add("metax")
         return frozenset(found)
 
@@ -102,7 +100,7 @@ def kept(name: str, version_there: str, ground: Ground) -> bool:
 
 def _is_vendors(text: str) -> bool:
     tag = version.tag(text)
-    return tag is not None and tag.vendor != CUDA
+    return tag is not None and tag.vendor != cuda.TAG
 
 
 def _same_image(one: str, other: str) -> bool:
@@ -132,7 +130,7 @@ def findings(
 def _asked(one: Asked, scene: Scene, around: Surroundings, beside: set[str]) -> Iterator[Finding]:
     if not together(one.marker):
         return  # for another system
-    if _is_cuda(one):
+    if cuda.built(one):
         yield from _cuda(one, scene, around, f"{_said(one)}, a build for CUDA")
         return
     grounds = scene.grounds(around)
@@ -142,7 +140,8 @@ def _asked(one: Asked, scene: Scene, around: Surroundings, beside: set[str]) -> 
             yield from _held(one, scene, ground)
     if not known and "metax" in scene.accelerators(around):
         yield from _unknown_base(one, scene, around)
-    if not (scene.base or around.grounds or one.limits or _vendor_asked(one)):
+    bare = not (scene.base or around.grounds or around.vendors_asked)
+    if bare and not (one.limits or asks_vendor(one)):
         yield from _unknown_project(one, around)
     yield from _without_plugin(one, scene, around, beside)
 
@@ -182,14 +181,14 @@ def _unknown_base(one: Asked, scene: Scene, around: Surroundings) -> Iterator[Fi
     if line:
         known = tuple(text for text in known if version.family(text, 2) == line[1]) or known
     fitting = [text for text in known if _meets(one, text)]
-    expected = f"the vendor's build that is in the base, one of {', '.join(known[-3:])}"
+    expected = f"a build of the vendor, as {', '.join(known[-3:])}"
     if one.unclear:
         yield _may(one, f"{_said(one)}: {one.unclear}", expected)
     elif not fitting:
         yield _replaced(one, f"{_said(one)}, which no build of the vendor is", expected)
-    elif (scene.forced or one.forced) and not one.limits and not _vendor_asked(one):
+    elif (scene.forced or one.forced) and not one.limits and not asks_vendor(one):
         yield _replaced(one, f"{_said(one)}, to be installed anew", expected)
-    elif not _vendor_asked(one) and not one.limits:
+    elif not asks_vendor(one) and not one.limits:
         found = f"{_said(one)}, and no lock says which build is there"
         yield _may(one, found, expected)
 
@@ -201,7 +200,8 @@ def _unknown_project(one: Asked, around: Surroundings) -> Iterator[Finding]:
         yield _may(one, found, "a lock or an image.toml beside it")
 
 
-def _vendor_asked(one: Asked) -> bool:
+def asks_vendor(one: Asked) -> bool:
+    """Tell whether a line asks for a build of the vendor by its tag."""
     return _is_vendors(one.specifier.removeprefix("=="))
 
 
@@ -224,7 +224,7 @@ def _without_plugin(
     if not plugins or one.limits or "metax" not in scene.accelerators(around):
         return
     grounds = [ground for ground in scene.grounds(around) if ground.known]
-    if plugins & beside or _vendor_asked(one) or any(plugins & g.held.keys() for g in grounds):
+    if plugins & beside or asks_vendor(one) or any(plugins & g.held.keys() for g in grounds):
         return
     plugin = PLUGINS[one.name][0]
     unlocked = "" if grounds else ", and no lock says whether the base has it"
@@ -239,14 +239,8 @@ def _without_plugin(
     )
 
 
-def _is_cuda(one: Asked) -> bool:
-    pinned = version.tag(one.specifier.removeprefix("=="))
-    tagged = pinned is not None and pinned.vendor == CUDA
-    return tagged or bool(_CUDA_NAME.fullmatch(one.name) or _CUDA_PLACE.search(one.url.lower()))
-
-
 def _cuda_index(one: Index, scene: Scene, around: Surroundings) -> Iterator[Finding]:
-    if _CUDA_PLACE.search(one.url.lower()):
+    if cuda.place(one.url):
         yield from _cuda(one, scene, around, f"{clean(one.url)}, an index of builds for CUDA")
 
 

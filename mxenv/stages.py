@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from mxenv import containerfile, installs, requirement_lines
-from mxenv.asked import Based, Included, Unread
+from mxenv.asked import Based, Included, Index, Unread
 from mxenv.image import SCRATCH
 from mxenv.shell_words import Word, expand
 from mxenv.verdict import Place
@@ -19,14 +19,10 @@ if TYPE_CHECKING:
     from mxenv.containerfile import Document, Instruction
 
 _PAIR = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_INDEX = re.compile(r"(?:PIP|UV)_(?:\w*INDEX(?:_URL)?|FIND_LINKS|TORCH_BACKEND)")
 _SHELL = re.compile(r"(?:\S*/)?(?:ba|da|a|k|z)?sh(?:\s+-\S+)*")
 _MARK = re.compile(r"""\d*<<-?(?:"[^"\s]+"|'[^'\s]+'|[^\s<"']+)""")
 _REQUIREMENTS = re.compile(r"(?i)[^/]*(?:requirements|constraints)[^/]*\.(?:txt|in)")
-PLATFORM_VARIABLES = frozenset(
-    f"{which}{part}"
-    for which in ("BUILD", "TARGET")
-    for part in ("PLATFORM", "OS", "ARCH", "VARIANT")
-)
 
 
 @dataclass(slots=True)
@@ -109,8 +105,10 @@ def _inside(instruction: Instruction, known: _File, stage: _Stage) -> Iterator[S
     match instruction.keyword:
         case "ARG":
             _argument(instruction, stage.arguments, known.arguments)
+            yield from _indexes(instruction, known, stage, stage.arguments)
         case "ENV":
             _environment(instruction, stage)
+            yield from _indexes(instruction, known, stage, stage.variables)
         case "COPY" | "ADD":
             yield from _copied(instruction, known, stage)
         case "RUN":
@@ -147,6 +145,18 @@ def _environment(instruction: Instruction, stage: _Stage) -> None:
         stage.arguments.pop(name, None)
         if not missing:
             stage.variables[name] = text
+
+
+def _indexes(
+    instruction: Instruction, known: _File, stage: _Stage, values: dict[str, str]
+) -> Iterator[Statement]:
+    """Yield where pip and uv are told to look by their variables."""
+    for word in containerfile.words(instruction):
+        name = word.partition("=")[0]
+        if _INDEX.fullmatch(name) and name in values:
+            place = Place(file=known.file, line=instruction.line)
+            for url in values[name].split():
+                yield Index(url=url, place=place, base=stage.base)
 
 
 def _copied(instruction: Instruction, known: _File, stage: _Stage) -> Iterator[Statement]:
@@ -191,12 +201,11 @@ def _resolved(statement: Statement, stage: _Stage, instruction: Instruction) -> 
     wanted = statement.files[0].removeprefix("./")
     name = wanted.rpartition("/")[2]
     mounted = [
-        pairs["source"]
+        _either(pairs, "source", "src")
         for flag in instruction.flags
         if flag.startswith("--mount=")
         for pairs in [dict(part.partition("=")[::2] for part in flag[8:].split(","))]
-        if pairs.get("target", pairs.get("dst", "")).removeprefix("./") == wanted
-        and "source" in pairs
+        if _either(pairs, "target", "dst", "destination").removeprefix("./") == wanted
     ]
     copied = [
         source
@@ -204,5 +213,9 @@ def _resolved(statement: Statement, stage: _Stage, instruction: Instruction) -> 
         if target.removeprefix("./") == wanted or source.rpartition("/")[2] == name
     ]
     relative = [] if wanted.startswith("/") else [wanted]
-    files = tuple(dict.fromkeys((*mounted, *copied, *relative, name)))
+    files = tuple(dict.fromkeys(filter(None, (*mounted, *copied, *relative, name))))
     return replace(statement, files=files)
+
+
+def _either(pairs: dict[str, str], *names: str) -> str:
+    return next((pairs[name] for name in names if name in pairs), "")

@@ -149,6 +149,12 @@ def test_pins_are_compared_in_one_folder_or_where_one_file_names_the_other() -> 
     assert told(requirements("r.txt", "x==1\nx==2")) == [("MX416", "r.txt:2")]
 
 
+def test_a_line_that_asks_for_the_vendors_build_says_which_cards_all_are_for() -> None:
+    lines = "torch==2.8.0+metax3.5.3.9\n-i https://h/whl/cu126"
+    (found,) = judge([requirements("r.txt", lines)], (), NOTHING)["r.txt"]
+    assert (found.code, found.outcome) == ("MX413", Outcome.INCOMPATIBLE)
+
+
 def test_two_stages_are_two_environments() -> None:
     text = "FROM a@sha256:0\nRUN pip install x==1\nFROM b@sha256:0\nRUN pip install x==2"
     assert told(containerfile("C", text)) == []

@@ -18,6 +18,21 @@ def asked(text: str, line: int, *, group: str = "") -> Asked:
     return found
 
 
+@pytest.mark.parametrize(
+    ("texts", "outcome"),
+    [(("a==1", "a==2"), Outcome.INCOMPATIBLE), (("a==1", "a>=2"), Outcome.UNKNOWN)],
+)
+def test_a_range_in_another_file_may_be_for_another_environment(
+    texts: tuple[str, str], outcome: Outcome
+) -> None:
+    here, there = asked(texts[0], 1), asked(texts[1], 1)
+    there = replace(there, place=Place(file="s.txt", line=1))
+    (found,) = findings([here, there])
+    assert found.outcome is outcome
+    (found,) = findings([here, there], [frozenset({"r.txt", "s.txt"})])
+    assert found.outcome is Outcome.INCOMPATIBLE
+
+
 def together(*texts: str) -> list[tuple[int, str]]:
     found = list(findings(asked(text, line) for line, text in enumerate(texts, start=1)))
     assert {(f.code, f.outcome) for f in found} <= {("MX416", Outcome.INCOMPATIBLE)}

@@ -143,6 +143,10 @@ def test_where_nothing_says_what_it_is_for_a_framework_is_unknown() -> None:
     assert told("torch>=2.9", around=NOTHING) == MAY
     assert told("torch", "numpy", around=NOTHING) == MAY
     assert told("torch==2.8.0+metax3.5.3.9", around=NOTHING) == []
+    asked_for = replace(NOTHING, vendors_asked=True)
+    assert told("torch>=2.9", around=asked_for) == REPLACED
+    assert told("torch==2.6.0+cu126", around=asked_for) == [("MX413", "incompatible", "torch")]
+    assert told("torch>=2.9", around=asked_for, scene=Scene(base="python:3")) == []
     limits = [(replace(asked("torch"), limits=True), Scene())]
     assert list(findings(limits, NOTHING)) == []
 

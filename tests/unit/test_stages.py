@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mxenv.asked import Asked, Based, Included, Statement, Unread
+from mxenv.asked import Asked, Based, Included, Index, Statement, Unread
 from mxenv.stages import parse
 
 
@@ -115,9 +115,27 @@ def test_what_is_installed_has_its_line(run: str, found: list[tuple[str, int]]) 
 
 
 @pytest.mark.parametrize(
+    ("lines", "urls"),
+    [
+        ("ENV PIP_EXTRA_INDEX_URL=https://h/cu126", ["https://h/cu126"]),
+        ('ENV A=b UV_INDEX="https://h/a https://h/b"', ["https://h/a", "https://h/b"]),
+        ("ARG UV_TORCH_BACKEND=cu126", ["cu126"]),
+        ("ARG UV_INDEX_URL", []),
+        ("ENV PIP_INDEX_URL=$NO", []),
+        ("ENV PIP_CACHE_DIR=https://h/cu126", []),
+    ],
+)
+def test_pip_and_uv_are_told_where_to_look_by_variables(lines: str, urls: list[str]) -> None:
+    found = [one for one in read(f"FROM a\n{lines}") if isinstance(one, Index)]
+    assert [(one.url, one.place.line, one.base) for one in found] == [(u, 2, "a") for u in urls]
+
+
+@pytest.mark.parametrize(
     ("lines", "files"),
     [
         ("RUN pip install -r a/r.txt", ("a/r.txt", "r.txt")),
+        ("RUN --mount=target=/r.txt pip install -r /r.txt", ("r.txt",)),
+        ("RUN --mount=src=b/x.txt,dst=r.txt pip install -r r.txt", ("b/x.txt", "r.txt")),
         ("RUN pip install -r /tmp/r.txt", ("r.txt",)),
         ("COPY a/r.txt b.txt /tmp/\nRUN pip install -r /tmp/r.txt", ("a/r.txt", "r.txt")),
         ("COPY a/x.txt ./r.txt\nRUN pip install -r r.txt", ("a/x.txt", "r.txt")),
