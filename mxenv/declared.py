@@ -185,7 +185,7 @@ def _unread(one: Unread) -> Finding:
         subject=clean(one.text)[:80] or "?",
         found=one.reason,
         expected="what can be understood: nothing is passed by",
-        remedy="Correct the line.",
+        remedy="Correct the line, or say the same in a form that is read.",
         place=one.place,
     )
 

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 IMAGES = "images/*/image.toml"
+OFFLINE = frozenset({"local", "recording", "report", "root"})
+"""Schemes of the addresses of nodes that are asked without a network."""
 LOCKS = "lockfiles/pylock.*.toml"
 FILES = "a Containerfile, pyproject.toml or requirements.txt"
 
@@ -38,6 +40,9 @@ class Sources:
 def subjects(path: Path) -> Iterator[Pair | Sources | Path]:
     """Yield what ``path`` stands for: pairs of files, a node's snapshot or recording, sources."""
     if not os.path.lexists(path):
+        if str(path).partition(":")[0] in OFFLINE and ":" in str(path):
+            yield path
+            return
         raise UsageError(
             "there is no such file or directory",
             context=str(path),

@@ -189,6 +189,15 @@ class TestContradictions:
         text = mxenv("gate", "-v", lock, node).stdout
         assert "compatible    MX331  metax.kmd" in text
 
+    def test_a_node_has_an_address_as_well(self, here: Path) -> None:
+        lock = project(here, extra='\n[host]\nrequires = ["metax.kmd >= 99"]\n')
+        status, found = gate(lock, f"recording:{RECORDINGS / 'c500-8cards'}")
+        assert (status, len(found)) == (1, 1)
+        assert "MX332 incompatible lockfiles" in found[0]
+        assert mxenv("gate", "local:").exit_code == 3, "no card is here"
+        assert mxenv("gate", "ssh:elsewhere").exit_code == 2, "a gate is offline"
+        assert mxenv("gate", "local").exit_code == 2
+
     def test_a_required_fact_that_is_not_known_is_unknown(self, here: Path) -> None:
         lock = project(here, extra='\n[host]\nrequires = ["metax.sdk >= 3.5"]\n')
         result = mxenv("gate", lock, RECORDINGS / "c550-pod-sdk-unknown")
