@@ -9,6 +9,10 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 MASK = "***"
 """Stands for a URL, or a revision, that has not the form of one."""
@@ -48,11 +52,14 @@ def names(text: str) -> str:
 
     A folder with an ``__init__.py`` of its own is followed by that: it is no namespace.
     """
-    return _names(text.encode(errors="replace"))
+    return _written(_names(text.encode(errors="replace")))
 
 
-def _names(content: bytes) -> str:
-    # Of bytes: a copy of a megabyte takes as long as a look through it.
+def _written(lines: Iterable[str]) -> str:
+    return "".join(f"{line}\n" for line in sorted(lines))
+
+
+def _names(content: bytes) -> set[str]:
     lines: set[str] = set()
     for folder, line in set(_TOPS.findall(content)):
         quoted = (folder or line)[:1] == b'"'
@@ -67,7 +74,7 @@ def _names(content: bytes) -> str:
         lines.add(f"{top}/")
         if not name.endswith(b"-info") and _lists(content, b"%b/__init__.py" % name):
             lines.add(f"{top}/__init__.py")
-    return "".join(f"{line}\n" for line in sorted(lines))
+    return lines
 
 
 def _lists(content: bytes, path: bytes) -> bool:
@@ -81,9 +88,19 @@ def _lists(content: bytes, path: bytes) -> bool:
     return False
 
 
-def record(content: bytes) -> str:
+def record(pieces: Iterable[bytes]) -> str:
     """Return of ``RECORD`` its SHA-256, and then its `names`."""
-    return f"{hashlib.sha256(content).hexdigest()}\n{_names(content)}"
+    digest, lines = hashlib.sha256(), set[str]()
+    begun: list[bytes] = []
+    for piece in pieces:
+        digest.update(piece)
+        end = piece.rfind(b"\n") + 1
+        if end:
+            lines |= _names(b"".join((*begun, piece[:end])))
+            begun = []
+        begun.append(piece[end:])
+    lines |= _names(b"".join(begun))
+    return f"{digest.hexdigest()}\n{_written(lines)}"
 
 
 def origin(text: str) -> str:

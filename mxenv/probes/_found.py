@@ -48,6 +48,7 @@ class Disk:
     _sites: dict[str, Site] = field(default_factory=dict)
     """The questions that led to each directory."""
     _installed: dict[Site, dict[str, list[Distribution]]] = field(default_factory=dict)
+    _unsigned: dict[Site, bool] = field(default_factory=dict)
 
     def at(self, directory: str) -> list[Distribution]:
         """Return what is installed in a directory."""
@@ -64,6 +65,11 @@ class Disk:
     def unsigned(self, directory: str) -> bool:
         """Return whether nothing beside some metadata near ``directory`` says who installed it."""
         site = self._sites[directory]
+        if site not in self._unsigned:
+            self._unsigned[site] = self._lacks(site)
+        return self._unsigned[site]
+
+    def _lacks(self, site: Site) -> bool:
         told = {
             path.rpartition("/")[0]
             for glob in (site.installer, site.origin)

@@ -14,7 +14,7 @@ from mxenv.transports._tree import Unanswered
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-SMALL = 1 << 18
+SMALL = 1 << 16
 """Bytes of a file that is small."""
 PAGE = 1 << 12
 KINDS = {

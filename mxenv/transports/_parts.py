@@ -11,9 +11,12 @@ from mxenv.facts import Unreadable
 from mxenv.question import Found, Part
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from mxenv.question import Answer
 
 CHUNK = 1 << 20
+PIECE = 1 << 16
 FIRST = 1024
 """Bytes of metadata in which name and version nearly always stand."""
 FIELDS = (b"Package: ", b"Status: ", b"Version: ")
@@ -26,7 +29,9 @@ def taken(file: BinaryIO, part: Part, limit: int) -> Answer[str]:  # noqa: PLR09
             return Found(_text(file.read(limit)))
         case Part.DIGEST:
             return Found(_sha256(file))
-        case Part.WHOLE | Part.PACKAGES | Part.BOOT | Part.RUNTIMES | Part.RECORD | Part.ORIGIN:
+        case Part.RECORD:
+            return _record(file, limit)
+        case Part.WHOLE | Part.PACKAGES | Part.BOOT | Part.RUNTIMES | Part.ORIGIN:
             content = file.read(limit + 1)
             if len(content) > limit:
                 return Unreadable(f"larger than {limit} bytes")
@@ -45,12 +50,24 @@ def taken(file: BinaryIO, part: Part, limit: int) -> Answer[str]:  # noqa: PLR09
 
 def _excerpt(part: Part, content: bytes) -> str:
     match part:
-        case Part.RECORD:
-            return installed.record(content)
         case Part.PACKAGES:
             return _text(_packages(content))
         case _:
             return excerpt.of(part, _text(content))
+
+
+def _record(file: BinaryIO, limit: int) -> Answer[str]:
+    """Return what is wanted of a ``RECORD``, read piece by piece: memory for all takes longer."""
+    left = limit
+
+    def read() -> Iterator[bytes]:
+        nonlocal left
+        while left >= 0 and (piece := file.read(PIECE)):
+            left -= len(piece)
+            yield piece
+
+    told = installed.record(read())
+    return Found(told) if left >= 0 else Unreadable(f"larger than {limit} bytes")
 
 
 def _metadata(file: BinaryIO, limit: int) -> str:

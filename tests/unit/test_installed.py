@@ -56,7 +56,16 @@ def test_of_a_record_the_names_at_the_top_are_kept(text: str, kept: str) -> None
 
 def test_the_digest_of_a_record_is_that_of_its_bytes() -> None:
     content = b"\xff.py,,\n"
-    assert installed.record(content) == f"{hashlib.sha256(content).hexdigest()}\n\ufffd.py\n"
+    assert installed.record([content]) == f"{hashlib.sha256(content).hexdigest()}\n\ufffd.py\n"
+
+
+@pytest.mark.parametrize("size", [1, 3, 7, 64])
+def test_a_record_says_the_same_in_pieces_as_whole(size: int) -> None:
+    text = "b/x,,\na/x,,\r\nb/__init__.py,,\nsix.py,,\na/\xe9,,\nlast"
+    content = text.encode()
+    pieces = [content[at : at + size] for at in range(0, len(content), size)]
+    digest = hashlib.sha256(content).hexdigest()
+    assert installed.record(pieces) == f"{digest}\n{installed.names(text)}"
 
 
 @pytest.mark.parametrize(
