@@ -11,7 +11,7 @@ from mxenv.question import Completed, Found, Glob, Part, Status
 from mxenv.transports import _report_environments, _report_labels, _report_packages, _report_smi
 from mxenv.transports._memory import MemoryTree, tree
 from mxenv.transports._report_said import MISSING, Said
-from mxenv.transports._report_text import lines
+from mxenv.transports._report_text import TOOLS, lines
 from mxenv.transports._tree import DIRECTORY, Unanswered
 
 if TYPE_CHECKING:
@@ -31,6 +31,10 @@ GETCONF = ("getconf", "GNU_LIBC_VERSION")
 CONTAINER = re.compile(r"[0-9a-f]{12}")
 """The host name that Docker and Podman give to a container."""
 KUBERNETES = "KUBERNETES_SERVICE_HOST"
+PYTHON = frozenset({"conda", "pip", "pip3", "python", "python3", "uv", "vllm"})
+"""What shows an environment, of which a container has its own."""
+SHOWING = TOOLS - {"docker", "export", "kubectl"}
+"""What shows the machine on which it is typed."""
 MOST = 4096
 """Processors of one machine that are believed."""
 
@@ -77,6 +81,8 @@ class Report:
     globs: Mapping[Glob, Matches]
     view: View
     dates: tuple[str, ...]
+    machines: tuple[str, ...]
+    """Those that it shows, if it shows several."""
 
 
 def understood(text: str) -> Report:
@@ -107,7 +113,20 @@ def understood(text: str) -> Report:
         globs={RUNNING: laid.running} if laid.running else {},
         view=_view(said),
         dates=tuple(said.dates),
+        machines=_machines(said),
     )
+
+
+def _machines(said: Said) -> tuple[str, ...]:
+    """Return the names of several machines whose outputs stand side by side.
+
+    A container is part of its host; but what Python has in one is not what it has in the other.
+    """
+    showing = {host: tools & SHOWING for host, tools in said.typed.items() if tools & SHOWING}
+    inside = {host for host in showing if CONTAINER.fullmatch(host)}
+    python = {host for host, tools in showing.items() if tools & PYTHON}
+    several = (showing.keys() - inside, inside, python)
+    return tuple(next((sorted(some) for some in several if len(some) > 1), ()))
 
 
 def _tree(files: Mapping[str, str | Unreadable], hidden: Iterable[str]) -> UnclearTree:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from mxenv.transports._report_text import tool
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -106,6 +108,7 @@ def read(lines: Iterable[Line], said: Said) -> None:
     for line in lines:
         if line.host:
             said.hosts.add(line.host)
+            said.typed.setdefault(line.host.partition(".")[0], set()).add(tool(line.typed))
         if line.edge:
             _system(system, said)
             system, typed = {}, line.typed

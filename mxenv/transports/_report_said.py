@@ -57,6 +57,8 @@ class Said:
     """What a command printed, each time that it was run."""
     hosts: set[str] = field(default_factory=set)
     """The machines that prompts name."""
+    typed: dict[str, set[str]] = field(default_factory=dict)
+    """Which programs were run there, by the first part of a machine's name."""
     dates: list[str] = field(default_factory=list)
 
     def printed(self, argv: tuple[str, ...], text: str, returncode: int = 0) -> None:

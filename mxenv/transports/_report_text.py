@@ -181,5 +181,10 @@ def _line(text: str) -> Line:
 
 
 def _tool(typed: str) -> bool:
+    return tool(typed) in TOOLS
+
+
+def tool(typed: str) -> str:
+    """Return the name of the program that ``typed`` runs."""
     word = _WORD.match(typed)
-    return word is not None and word["tool"] in TOOLS
+    return word["tool"] if word else ""

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from mxenv import _files
-from mxenv.errors import UsageError
+from mxenv.errors import InvalidFile, UsageError
 from mxenv.facts import Absent, Unreadable, View
 from mxenv.question import Answers, Command, Env, Found, Glob, Link, Space, Stat
 from mxenv.transports import Transport
@@ -105,6 +105,12 @@ def _open(rest: str, terms: Terms) -> Iterator[Host]:  # noqa: ARG001 - every tr
     if text.count("\n") > LINES:
         raise UsageError(f"more than {LINES:,} lines", context=f"report:{rest}", hint=CUT)
     report = answered.understood(text)
+    if report.machines:
+        raise InvalidFile(
+            f"shows several machines: {', '.join(report.machines)}",
+            context=f"report:{rest}",
+            hint="make a file of each: what is of one is not of the other",
+        )
     name = "report" if rest == STDIN else Path(rest).stem or Path(rest).name
     host = ReportHost(name, report)
     date = _date(report.dates)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mxenv.api import checking, nodes
-from mxenv.errors import UsageError
+from mxenv.errors import InvalidFile, UsageError
 from mxenv.facts import Absent, Observed, Unreadable, View
 from mxenv.verdict import Outcome
 
@@ -462,6 +462,32 @@ class TestWhatCannotBeReadIsAnError:
         with pytest.raises(UsageError, match="larger than 16 MiB") as raised:
             pasted(tmp_path, b"x" * ((16 << 20) + 1))
         assert "leave logs out" in raised.value.hint
+
+    @pytest.mark.parametrize(
+        ("first", "second"),
+        [
+            ("root@gpu-a:~# mx-smi -L", "root@gpu-b:~# uname -r"),
+            ("root@0a1b2c3d4e5f:~# uname -r", "root@1a1b2c3d4e5f:~# uname -m"),
+            ("root@gpu-a:~# pip list", "root@1a1b2c3d4e5f:~# python -V"),
+        ],
+    )
+    def test_it_shows_two_machines(self, first: str, second: str, tmp_path: Path) -> None:
+        with pytest.raises(InvalidFile, match=r"several machines: \S+, \S+$") as raised:
+            pasted(tmp_path, f"{first}\n{second}\n5.15.0-58-generic\n")
+        assert "a file of each" in raised.value.hint
+
+    @pytest.mark.parametrize(
+        "first",
+        [
+            "me@laptop:~$ ssh root@gpu-a",
+            "me@laptop:~$ kubectl exec -it pod -- sh",
+            "root@gpu-a.example.com:~# mx-smi -L",
+            "root@0a1b2c3d4e5f:~# pip list",
+        ],
+    )
+    def test_it_shows_one_machine_and_who_went_there(self, first: str, tmp_path: Path) -> None:
+        text = f"{first}\n\nroot@gpu-a:~# uname -r\n5.15.0-58-generic\n"
+        assert values(pasted(tmp_path, text))["kernel.release"] == "5.15.0-58-generic"
 
     def test_it_has_too_many_lines(self, tmp_path: Path) -> None:
         with pytest.raises(UsageError, match="more than 100,000 lines"):
