@@ -53,7 +53,7 @@ def _finding(finding: Finding) -> tuple[str, ...]:
     return (
         f"{text(finding.code)} {text(finding.subject)}",
         outcome,
-        text(finding.found),
+        text(f"{finding.place}: {finding.found}" if finding.place else finding.found),
         text(finding.expected),
         listed([_evidence(piece) for piece in finding.because]),
         text(finding.remedy),

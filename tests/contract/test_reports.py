@@ -388,6 +388,9 @@ class TestPlaces:
     def test_text_says_file_and_line(self) -> None:
         assert "    at        docker/a b/Containerfile:31\n" in rendered("text", PLACED)
 
+    def test_a_page_says_file_and_line(self) -> None:
+        assert "docker/a b/Containerfile:31: 2.8.0" in rendered("html", PLACED)
+
     def test_json_has_it_and_obeys_its_schema(self) -> None:
         document = json.loads(rendered("json", PLACED))
         jsonschema.validate(document, TestJson.SCHEMA)
