@@ -28,6 +28,8 @@ class Asked:
     """The image that it is installed into, as a Containerfile names it; empty: not said."""
     limits: bool = False
     """True for a constraint: it asks for nothing by itself."""
+    overrides: bool = False
+    """True if it is meant to count whatever others say."""
     forced: bool = False
     """True if what is there is replaced although it would do: ``pip install --upgrade``."""
     unclear: str = ""

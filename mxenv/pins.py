@@ -41,7 +41,7 @@ def findings(asked: Iterable[Asked], linked: Collection[frozenset[str]] = ()) ->
     before: dict[tuple[str, str, str, bool], Asked] = {}
     for one in asked:
         key = (one.specifier, one.marker, one.alternative, bool(one.base))
-        if not one.specifier or one.unclear or key in before:
+        if not one.specifier or one.unclear or one.overrides or key in before:
             continue
         if len(before) >= MOST:
             yield _too_many(one)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from mxenv import requirement_lines, toml_strings
 from mxenv.asked import Asked, Included, Index, Unread
-from mxenv.distribution import normalised
 from mxenv.errors import InvalidFile
 from mxenv.verdict import Place
 
@@ -75,8 +74,12 @@ def parse(text: str, *, file: str) -> Iterator[Statement]:
             yield from _listed(document, str(name), *table, str(name))
     yield from _listed(document, "dev", "tool", "uv", "dev-dependencies")
     for name in ("constraint-dependencies", "override-dependencies"):
-        for statement in _listed(document, "", "tool", "uv", name):
-            yield replace(statement, limits=True) if isinstance(statement, Asked) else statement
+        overrides = name.startswith("override")
+        for one in _listed(document, "", "tool", "uv", name):
+            if isinstance(one, Asked):
+                yield replace(one, limits=True, overrides=overrides)
+            else:
+                yield one
     yield from _indexes(document)
     yield from _sources(document)
     yield from _dynamic(document)
@@ -122,11 +125,13 @@ def _sources(document: _Document) -> Iterator[Statement]:
             url = one.get("url") if isinstance(one, dict) else None
             if isinstance(url, str):
                 place = document.place(("tool", "uv", "sources", name))
-                found = requirement_lines.requirement(f"{name} @ {url}", place)
-                if isinstance(found, Asked):
-                    # That it is asked for stands elsewhere; this says which file it is.
-                    found = replace(found, name=normalised(name), limits=True)
-                yield found
+                when = f" ; {one['marker']}" if isinstance(one.get("marker"), str) else ""
+                group = str(one.get("extra") or one.get("group") or "")
+                found = requirement_lines.requirement(
+                    f"{name} @ {url}{when}", place, alternative=group
+                )
+                # That it is asked for stands elsewhere; this says which file it is.
+                yield replace(found, limits=True) if isinstance(found, Asked) else found
 
 
 def _dynamic(document: _Document) -> Iterator[Statement]:

@@ -87,6 +87,11 @@ def test_two_stages_of_a_containerfile_are_apart() -> None:
     assert len(list(findings([replace(one, base="x"), file]))) == 1
 
 
+def test_what_overrides_others_contradicts_none() -> None:
+    one, other = asked("a==1", 1), replace(asked("a==2", 2), overrides=True)
+    assert not list(findings([one, other]))
+
+
 def test_more_ways_than_can_be_compared_are_said_to_be_too_many() -> None:
     found = list(findings(asked(f"a>={n}", n + 1) for n in range(MOST + 5)))
     assert [(one.code, one.outcome) for one in found] == [("MX417", Outcome.UNKNOWN)]

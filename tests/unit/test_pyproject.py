@@ -34,7 +34,7 @@ override-dependencies = ["torch==2.6.0+cu126"]
 extra-index-url = ["https://h/cu121"]
 index-url = "https://h/simple"
 [tool.uv.sources]
-Torch = [{ url = "https://h/torch-2.6.0+cu126-cp311-cp311-linux_x86_64.whl", marker = "x" }]
+Torch = [{ url = "https://h/torch-2.6.0+cu126-cp311-cp311-linux_x86_64.whl", extra = "e" }]
 vllm = { index = "pt" }
 [[tool.uv.index]]
 name = "pt"
@@ -57,8 +57,20 @@ def test_every_requirement_has_its_line_and_its_group() -> None:
         ("mypy", "", 15, "dev", False),
         ("numpy", "==1.26.4", 16, "", True),
         ("torch", "==2.6.0+cu126", 17, "", True),
-        ("torch", "==2.6.0+cu126", 21, "", True),
+        ("torch", "==2.6.0+cu126", 21, "e", True),
     ]
+
+
+def test_a_source_counts_where_its_marker_holds() -> None:
+    where = "{ url = 'https://h/a-1-py3-none-any.whl', marker = \"sys_platform == 'win32'\" }"
+    (found,) = read(f"[tool.uv.sources]\na = {where}")
+    assert isinstance(found, Asked)
+    assert found.marker == 'sys_platform == "win32"'
+
+
+def test_what_overrides_others_contradicts_none_of_them() -> None:
+    found = [one for one in read(TEXT) if isinstance(one, Asked) and one.overrides]
+    assert [one.place.line for one in found] == [17]
 
 
 def test_every_index_has_its_line() -> None:
@@ -75,6 +87,7 @@ def test_every_index_has_its_line() -> None:
         ('\n[dependency-groups]\nx = [{ other = "y" }]', 3, "not a requirement"),
         ('[[tool.uv.index]]\nname = "x"', 2, "an index without an address"),
         ('[project]\ndynamic = ["dependencies"]', 2, "computes are not known"),
+        ("[tool.uv]\noverride-dependencies = ['a b']", 2, "expected"),
         ('[tool.uv.sources]\n"a b" = { url = "https://h" }', 2, "expected"),
         ('[tool.poetry.dependencies]\npython = "3"', 2, "Poetry's own form"),
         ('[tool.pixi.dependencies]\nx = "3"', 2, "pixi's own form"),
