@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import html
 import json
+import quopri
 import re
 from contextlib import suppress
 from dataclasses import dataclass
@@ -13,6 +14,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+_QUOTED_PRINTABLE = re.compile(
+    rb"^content-transfer-encoding:[ \t]*quoted-printable|^(?:export )?[A-Z][A-Z0-9_]{1,60}=3D\S",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""What a mail that was saved says of itself, or what it makes of a variable."""
 LONGEST = 1 << 13
 """Characters in a line that is read; only what JSON holds may be longer."""
 JSON = ('[{"name"', '"pip_packages": "', '"conda_packages": "', '"cpu_info": "', '"env_vars": "')
@@ -102,7 +108,9 @@ _MEMBER = re.compile(
 
 
 def decoded(content: bytes) -> str:
-    """Return the text of a file, in the encoding that its first bytes name."""
+    """Return the text of a file, in the encoding that its first bytes name, or a mail's head."""
+    if b"=3D" in content and _QUOTED_PRINTABLE.search(content):
+        content = quopri.decodestring(content)
     encoding = next((name for mark, name in _MARKS if content.startswith(mark)), "utf-8")
     return content.decode(encoding, errors="replace")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import quopri
 import re
 import subprocess
 import sys
@@ -303,6 +304,13 @@ class TestWhatIsNotInTheTextIsNotKnown:
         for vendor in ("metax", "nvidia"):
             reading = report.reading(f"{vendor}.module.built", "5.15.0-58-generic")
             assert reading == Unreadable("not in the report")
+
+    @pytest.mark.parametrize("head", ["", "Content-Transfer-Encoding: quoted-printable\n\n"])
+    def test_a_mail_is_read_as_it_was_written(self, head: str, tmp_path: Path) -> None:
+        name = "vllm-metax-issue.md"
+        written = (REPORTS / name).read_bytes()
+        saved = pasted(tmp_path, head.encode() + quopri.encodestring(written))
+        assert values(saved) == values(seen(REPORTS / name))
 
     def test_a_variable_made_of_another_is_not_known(self) -> None:
         reading = seen(REPORTS / "pod.md").reading("env", "LD_LIBRARY_PATH")
