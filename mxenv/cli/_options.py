@@ -41,6 +41,8 @@ class _Path(click.Path):
 class _Seconds(click.FloatRange):
     """A span of time; what is no number is none."""
 
+    name = "number of seconds"
+
     def convert(
         self, value: float, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
