@@ -13,16 +13,16 @@ so a version that asks for more gives another digest for the same node: compare 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from json.encoder import encode_basestring_ascii
 from typing import TYPE_CHECKING, assert_never
 
 from mxenv.facts import Absent, FactKey, Observed, Unreadable
+from mxenv.frozen import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from mxenv.facts import Reading, Snapshot, Value
+    from mxenv.facts import Fact, Reading, Snapshot, Value
 
 PREFIX = "mxenv1:"
 """The version of the canonical form; a digest of another one is no digest of this one."""
@@ -35,7 +35,7 @@ VALUE, NOTHING, UNKNOWN, NO_VALUE = range(4)
 """What one side of a difference has; of both, that neither has a value."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Fingerprint:
     """Two digests of what does not change by itself."""
 
@@ -45,7 +45,7 @@ class Fingerprint:
     """Tells nodes apart: counts and bus addresses too."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Difference:
     """One fact that is not the same on two sides."""
 
@@ -187,6 +187,17 @@ def _rank(reading: Reading) -> int:
             assert_never(reading)
 
 
+def entry(fact: Fact, keys: Mapping[str, FactKey]) -> str:
+    """Return what a lasting fact, told by one source, adds to the node digest."""
+    parts = ",".join(map(_string, _parts(_key(fact.key, keys), fact.instance, addresses=True)))
+    return f"[{_string(fact.key)},[{parts}],{_form(fact.reading)}]"
+
+
+def digest(entries: Iterable[str]) -> str:
+    """Return the node digest that all entries make together; empty ones add nothing."""
+    return _digest(filter(None, entries))
+
+
 def _entries(
     known: Mapping[At, Forms], keys: Mapping[str, FactKey], *, addresses: bool
 ) -> Iterator[str]:
@@ -212,7 +223,8 @@ def _parts(key: FactKey, instance: str, *, addresses: bool) -> tuple[str, ...]:
 
 
 def _digest(entries: Iterable[str]) -> str:
-    text = f"[{','.join(sorted(set(entries)))}]"
+    # Not a set: entries come nearly in order, and sorting them is cheap if they stay so.
+    text = f"[{','.join(dict.fromkeys(sorted(entries)))}]"
     return PREFIX + hashlib.sha256(text.encode("ascii")).hexdigest()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from string import ascii_uppercase
 from typing import TYPE_CHECKING
 
@@ -87,6 +87,12 @@ class Fleet:
 
     members: tuple[Member, ...]
     groups: tuple[Group, ...] = ()
+    _names: dict[str | None, str] = field(init=False, repr=False, compare=False, hash=False)
+
+    def __post_init__(self) -> None:
+        """Remember which group is which: there may be as many as nodes."""
+        names: dict[str | None, str] = {group.stack: group.name for group in self.groups}
+        object.__setattr__(self, "_names", names)
 
     @property
     def statuses(self) -> tuple[int, ...]:
@@ -95,7 +101,7 @@ class Fleet:
 
     def group(self, member: Member) -> str:
         """Return the name of the group of ``member``; empty if it is in none."""
-        return next((g.name for g in self.groups if g.stack == member.stack), "")
+        return self._names.get(member.stack, "")
 
 
 def member(
@@ -167,8 +173,15 @@ def _letters(number: int) -> str:
 def together(verdicts: Iterable[Verdict]) -> tuple[Verdict, ...]:
     """Return each verdict once, whatever number of nodes it is on; the first of them are named."""
     alike: dict[tuple[tuple[Finding, ...], str], list[str]] = {}
-    for verdict in verdicts:
-        alike.setdefault((verdict.findings, verdict.matrix), []).append(verdict.subject)
+    # What is one value is equal, and of thousands comparing each would take its time.
+    known: dict[tuple[int, str], list[str]] = {}
+    kept = tuple(verdicts)
+    for verdict in kept:
+        same = known.get((id(verdict.findings), verdict.matrix))
+        if same is None:
+            same = alike.setdefault((verdict.findings, verdict.matrix), [])
+            known[id(verdict.findings), verdict.matrix] = same
+        same.append(verdict.subject)
     return tuple(
         Verdict(subject=_subject(subjects), findings=findings, matrix=matrix)
         for (findings, matrix), subjects in alike.items()

@@ -62,6 +62,8 @@ def _frozen(cls: type[T], *, kw_only: bool) -> type[T]:
         "__eq__": _equal,
         "__hash__": _hash,
         "__repr__": _repr,
+        "__getstate__": _state,
+        "__setstate__": _restore,
         "__compared__": attrgetter(*compared) if compared else staticmethod(_nothing),
     }
     for name, method in methods.items():
@@ -111,6 +113,16 @@ def _hash(self: _Value) -> int:
 def _repr(self: _Value) -> str:
     shown = ((each.name, getattr(self, each.name)) for each in fields(self) if each.repr)
     return f"{type(self).__qualname__}({', '.join(f'{name}={value!r}' for name, value in shown)})"
+
+
+def _state(self: _Value) -> list[object]:
+    """Return what another process, or a copy, needs to be told of a value."""
+    return [getattr(self, name) for name in self.__dataclass_fields__]
+
+
+def _restore(self: _Value, state: list[object]) -> None:
+    for name, value in zip(self.__dataclass_fields__, state, strict=True):
+        object.__setattr__(self, name, value)
 
 
 def _nothing(_: object) -> tuple[()]:

@@ -63,6 +63,11 @@ def from_json(text: str, *, context: str) -> Snapshot:
     )
 
 
+def fact_from_json(text: str, *, context: str) -> Fact:
+    """Return the one fact that a line of a snapshot holds, read as strictly."""
+    return _read_fact(_Node(_parse(text, context), context, ""))
+
+
 def _fact(fact: Fact) -> dict[str, object]:
     entry: dict[str, object] = {"key": fact.key, "instance": fact.instance}
     match fact.reading:

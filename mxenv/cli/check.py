@@ -14,10 +14,10 @@ from mxenv.cli._output import Output, answers, emit
 from mxenv.errors import MxenvError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
-    from mxenv.facts import Snapshot
+    from mxenv.api.many import Judging
     from mxenv.fleet import Fleet
     from mxenv.verdict import Verdict
 
@@ -68,17 +68,20 @@ class _Judging:
     waivers: tuple[Path, ...]
     env: str | None
 
-    def ready(self) -> Callable[[Snapshot], Verdict]:
-        """Return what judges a node; every file is read once, before any node is asked."""
+    def ready(self) -> Judging:
+        """Return what judges a node; every file is read once, before many nodes are asked."""
         from mxenv.api import checking, waiving  # noqa: PLC0415 - imported late: --help needs none
+        from mxenv.api.many import Judging  # noqa: PLC0415 - the same
 
-        return partial(
+        matrix = self.matrix.load()
+        judge = partial(
             checking.check,
-            matrix=self.matrix.load(),
+            matrix=matrix,
             env=self.env,
             waivers=waiving.read(self.waivers),
             today=_options.today(),
         )
+        return Judging(judge=judge, matrix=matrix)
 
 
 def _several(snapshots: tuple[str, ...], asked: _options.Asked) -> _options.Asked | None:
@@ -97,17 +100,19 @@ def _judge(snapshots: tuple[str, ...], asked: _options.Asked, judging: _Judging)
 
     target = _options.target(next(iter(snapshots), None), asked, word="SNAPSHOT")
     given = nodes.snapshot_of(target, now=_options.now(), wanted=asked.wanted())
-    return judging.ready()(given)
+    return judging.ready().judge(given)
 
 
 def _judge_all(
     asked: _options.Asked, judging: _Judging, output: Output
 ) -> tuple[Fleet, tuple[Verdict, ...]]:
-    from mxenv.api import fleets  # noqa: PLC0415 - imported late: --help needs none of it
+    from mxenv.api import fleets, many  # noqa: PLC0415 - imported late: --help needs none of it
 
     judged = judging.ready()
     with output.nodes_done() as told:
-        return fleets.judge(asked.tour(told), judged)
+        if many.are_files(asked.on):
+            return many.judge(asked.on, judged, jobs=asked.jobs, told=told)
+        return fleets.judge(asked.tour(told), judged.judge)
 
 
 def _nagios(snapshots: tuple[str, ...], asked: _options.Asked, judging: _Judging) -> int:

@@ -413,3 +413,24 @@ class TestManySnapshots:
         (tmp_path / "empty").mkdir()
         assert mxenv("check", tmp_path / "empty").exit_code == 5
         assert mxenv("check", tmp_path / "x.json", tmp_path / "y.json").exit_code == 2
+
+    def test_many_are_judged_on_several_processors_as_each_would_be(self, tmp_path: Path) -> None:
+        folder = self.folder(tmp_path)
+        text = (folder / "a.json").read_text()
+        for number in range(600):
+            node = text.replace('"node": "c500-8cards"', f'"node": "n{number}"')
+            (folder / f"n{number:03}.json").write_text(node)
+        (folder / "broken.json").write_text("{")
+        (folder / "odd.json").write_bytes(b"\xff")
+        result = mxenv("check", folder, "--jobs", "2", "--format", "json", "-q")
+        assert result.exit_code == 5
+        verdicts = json.loads(result.stdout)["verdicts"]
+        assert len(verdicts) == 604
+        outcomes = {v["subject"]: v["outcome"] for v in verdicts}
+        assert outcomes["n599"] == "compatible"
+        assert outcomes[str(folder / "broken.json")] == "unknown"
+        assert outcomes[str(folder / "odd.json")] == "unknown"
+        (alone,) = json.loads(mxenv("check", folder / "a.json", "--format", "json").stdout)[
+            "verdicts"
+        ]
+        assert all(v["findings"] == alone["findings"] for v in verdicts if v["subject"] == "n7")

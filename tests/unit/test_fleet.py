@@ -123,3 +123,12 @@ def test_equal_verdicts_name_the_first_of_their_nodes() -> None:
         "n0, n1, n2, n3 and 2 more",
         "n0",
     ]
+
+
+def test_verdicts_that_share_their_findings_stand_together() -> None:
+    findings = (Finding(code="MX101", outcome=Outcome.UNKNOWN, subject="x", found="y"),)
+    given = [Verdict(subject=name, findings=findings, matrix="m") for name in "abc"]
+    (one,) = together(iter(given))
+    assert one.subject == "a, b, c"
+    apart = together([*given, Verdict(subject="d", findings=findings, matrix="other")])
+    assert [verdict.subject for verdict in apart] == ["a, b, c", "d"]

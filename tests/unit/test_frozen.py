@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from dataclasses import FrozenInstanceError, dataclass, field, fields, is_dataclass, replace
 
 import pytest
@@ -90,3 +92,11 @@ def test_a_value_shows_its_fields() -> None:
     assert repr(Pair(1)) == repr(Usual(1)).replace("Usual", "Pair") == "Pair(x=1, y=0)"
     assert repr(Point(x=1, note="n")) == "Point(x=1, y=0, tags=())"
     assert repr(Nothing()) == "Nothing()"
+
+
+def test_a_value_can_be_told_to_another_process_and_be_copied() -> None:
+    for value in (Point(x=1, y=2, tags=("a",), note="n"), Pair(1, 2)):
+        told = pickle.loads(pickle.dumps(value))  # noqa: S301 - what was made here
+        assert told == value
+        assert copy.deepcopy(value) == value
+    assert pickle.loads(pickle.dumps(Point(x=1, note="n"))).note == "n"  # noqa: S301 - the same
