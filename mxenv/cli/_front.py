@@ -8,6 +8,7 @@ import importlib
 import os
 import signal
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
@@ -195,7 +196,23 @@ def run() -> NoReturn:
         # nohup(1) has it ignored, and means it.
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _stop)
-    FRONT.main(prog_name="mxenv")
+    try:
+        FRONT.main(prog_name="mxenv")
+    except SystemExit as end:
+        if not isinstance(end.code, int):
+            raise
+        _leave(end.code)
+
+
+def _leave(status: int) -> NoReturn:
+    """End at once: to take apart all that was made is a tenth of a probe, and helps nobody.
+
+    Whatever has to be put away was, by those who made it; nothing waits for the end to do so.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(status)
 
 
 @click.group(
