@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+import tomllib
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 from click.testing import CliRunner, Result
 
@@ -434,3 +436,30 @@ class TestManySnapshots:
             "verdicts"
         ]
         assert all(v["findings"] == alone["findings"] for v in verdicts if v["subject"] == "n7")
+
+
+class TestSchemas:
+    SCHEMAS = Path(matrices.__file__).parent.parent / "schemas"
+
+    def valid(self, name: str, value: object) -> bool:
+        schema = json.loads((self.SCHEMAS / f"{name}.schema.json").read_text(encoding="utf-8"))
+        return bool(jsonschema.Draft202012Validator(schema).is_valid(value))
+
+    def test_an_export_obeys_its_schema(self, site: Path, tmp_path: Path) -> None:
+        out = tmp_path / "whole.json"
+        mxenv("matrix", "export", out, "--matrix", site)
+        whole = json.loads(out.read_text())
+        assert self.valid("bundle", whole)
+        assert not self.valid("bundle", {**whole, "digest": "x"})
+
+    def test_a_site_may_override_and_vouch(self) -> None:
+        row = FINE.replace("cards =", 'overrides = "metax.toml:series:c500"\nreason = "x"\ncards =')
+        said = '[[evidence]]\nrow = "metax.toml:rule:a"\nlink = "x"\nwho = "us"\ngrade = "site"\n'
+        assert self.valid("matrix", tomllib.loads(HEAD + row + said))
+        assert not self.valid("matrix", tomllib.loads(HEAD + row.replace('reason = "x"\n', "")))
+        assert not self.valid("matrix", tomllib.loads(HEAD + said.replace("row =", "rov =")))
+
+    def test_what_a_pilot_writes_obeys_it_too(self, tmp_path: Path) -> None:
+        site = tmp_path / "site.toml"
+        mxenv("matrix", "add-tested", GOOD, "--evidence", "x", "--out", site)
+        assert self.valid("matrix", tomllib.loads(site.read_text()))
