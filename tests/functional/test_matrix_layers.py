@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import tomllib
@@ -463,3 +464,25 @@ class TestSchemas:
         site = tmp_path / "site.toml"
         mxenv("matrix", "add-tested", GOOD, "--evidence", "x", "--out", site)
         assert self.valid("matrix", tomllib.loads(site.read_text()))
+
+
+class TestWhatTheGuideShows:
+    PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "keep-a-site-matrix.md"
+
+    def shown(self, mark: str) -> str:
+        blocks = re.findall(r"(?s)```toml\n(.*?)```", self.PAGE.read_text(encoding="utf-8"))
+        (block,) = [block for block in blocks if mark in block]
+        return str(block)
+
+    def test_its_rows_have_no_flaw(self, tmp_path: Path) -> None:
+        path = tmp_path / "site.toml"
+        path.write_text(HEAD + self.shown("overrides"))
+        assert mxenv("matrix", "lint", path).stderr == "no flaws\n"
+
+    def test_its_waiver_and_its_configuration_are_read(self, tmp_path: Path) -> None:
+        path, own = tmp_path / "waivers.toml", tmp_path / "config.toml"
+        path.write_text(self.shown("[[waivers]]"))
+        assert check("--waivers", path).exit_code == 0
+        own.write_text(self.shown("matrices = "))
+        refused = check(MXENV_CONFIG=str(own))
+        assert "site.toml: cannot be read" in refused.stderr
