@@ -237,6 +237,20 @@ CODES: Mapping[str, Code] = {
         how="The address was opened, and that failed before a question could be put.",
         remedy="See the reason; `mxenv probe --on ADDRESS` tries that node alone.",
     ),
+    "MX191": Code(
+        title="as expected",
+        meaning="Something that was taken for granted of the node (`--expect`) is so.",
+        how="The expectation was held against the facts of the node.",
+        remedy="Nothing to do.",
+    ),
+    "MX192": Code(
+        title="not the node that was expected",
+        meaning="Something that was taken for granted of the node (`--expect`) is not so, or could "
+        "not be read: a snapshot of another node, a container without its cards, a card that is "
+        "gone. What else is said of it is said of the wrong one.",
+        how="The expectation was held against the facts of the node.",
+        remedy="Name the right node, or look why it is not as it should be.",
+    ),
     # MX3xx: an image, or a node, against its lock.
     "MX301": Code(
         title="the image is the lock's",
@@ -492,8 +506,8 @@ CODES: Mapping[str, Code] = {
         meaning="A line asks for a version that the vendor's build is not, or for the newest. The "
         "vendor's build (2.8.0+metax3.5.3.9) sorts below every newer public version, so that pip "
         "takes a public build instead, which knows nothing of the card.",
-        how="The version that the line asks for was held against the build that the lock "
-        "says the base has, in the order of PEP 440.",
+        how="The version that the line asks for was held against the builds that the locks say "
+        "their bases have, or without a lock those that the matrix names, in the order of PEP 440.",
         remedy="Ask for the vendor's build, or leave it out: the base has it.",
     ),
     "MX412": Code(

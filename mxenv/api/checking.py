@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from mxenv import judgement
-from mxenv.api import matrices
+from mxenv import expectation, judgement
+from mxenv.api import matrices, nodes
+from mxenv.expectation import Expectation
+from mxenv.grounds import grounded
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,13 +28,24 @@ def load_matrix(extra: Sequence[Path] = (), *, keys: Sequence[Path] = ()) -> Mat
     return matrices.load(matrices.Sources(site=tuple(extra), keys=tuple(keys)))
 
 
-def check(
+def expect(texts: Sequence[str]) -> tuple[Expectation, ...]:
+    """Return what ``texts`` take for granted, as ``accelerators>=1``."""
+    return tuple(Expectation(text, keys=nodes.keys()) for text in texts)
+
+
+def check(  # noqa: PLR0913 - each is a question of its own, and has its default
     snapshot: Snapshot,
     matrix: Matrix,
     *,
     env: str | None = None,
     waivers: Sequence[Waiver] = (),
+    expected: Sequence[Expectation] = (),
     today: date,
 ) -> Verdict:
-    """Return what ``matrix`` says of ``snapshot``, in the environment ``env`` if it is named."""
-    return judgement.judge(snapshot, matrix, env=env, waivers=waivers, today=today)
+    """Return what ``matrix`` says of ``snapshot``, in the environment ``env`` if it is named.
+
+    What is ``expected`` of the node is said first, and no waiver makes another node of it.
+    """
+    verdict = judgement.judge(snapshot, matrix, env=env, waivers=waivers, today=today)
+    own = tuple(grounded(expectation.findings(expected, snapshot)))
+    return replace(verdict, findings=(*own, *verdict.findings)) if own else verdict

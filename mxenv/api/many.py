@@ -39,6 +39,13 @@ class Judging:
 
     judge: Callable[[Snapshot], Verdict]
     matrix: Matrix
+    keys: frozenset[str] = frozenset()
+    """Facts that are looked at beside those of the matrix."""
+
+    def looked_at(self) -> Callable[[str], bool]:
+        """Return what tells whether a verdict can depend on a fact."""
+        by_rows = bulk.looked_at(self.matrix)
+        return lambda key: key in self.keys or by_rows(key)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,9 +122,7 @@ class _Worker:
     """A process, and what it remembers."""
 
     def __init__(self, judging: Judging) -> None:
-        self.bulk = bulk.Bulk(
-            keys=nodes.keys(), judge=judging.judge, looked_at=bulk.looked_at(judging.matrix)
-        )
+        self.bulk = bulk.Bulk(keys=nodes.keys(), judge=judging.judge, looked_at=judging.looked_at())
 
     def part(self, paths: Iterable[str]) -> _Part:
         """Judge some files."""

@@ -31,6 +31,12 @@ SOME = 3
 @_options.matrices
 @_options.waivers
 @_options.env
+@click.option(
+    "--expect",
+    metavar="TEST",
+    multiple=True,
+    help="What has to be so of the right node: 'accelerators>=1', 'metax.device.count == 8'.",
+)
 @click.option("--nagios", is_flag=True, help="Answer as a Nagios plug-in: one line, status 0 to 3.")
 @answers()
 def COMMAND(  # noqa: N802, PLR0913 - a constant; every option is an argument
@@ -41,6 +47,7 @@ def COMMAND(  # noqa: N802, PLR0913 - a constant; every option is an argument
     matrix: _options.Matrices,
     waivers: tuple[Path, ...],
     env: str | None,
+    expect: tuple[str, ...],
     nagios: bool,
 ) -> None:
     """Check a node against the matrix of what is known to work.
@@ -48,7 +55,7 @@ def COMMAND(  # noqa: N802, PLR0913 - a constant; every option is an argument
     SNAPSHOT is a file that `mxenv probe --out` wrote, or a folder of them; without one this
     machine is asked. Of several, each is checked, and equal ones are shown together.
     """
-    judging = _Judging(matrix=matrix, waivers=waivers, env=env)
+    judging = _Judging(matrix=matrix, waivers=waivers, env=env, expect=expect)
     if nagios:
         sys.exit(_nagios(snapshots, asked, judging))
     if several := _several(snapshots, asked):
@@ -67,21 +74,24 @@ class _Judging:
     matrix: _options.Matrices
     waivers: tuple[Path, ...]
     env: str | None
+    expect: tuple[str, ...]
 
     def ready(self) -> Judging:
         """Return what judges a node; every file is read once, before many nodes are asked."""
         from mxenv.api import checking, waiving  # noqa: PLC0415 - imported late: --help needs none
         from mxenv.api.many import Judging  # noqa: PLC0415 - the same
 
-        matrix = self.matrix.load()
+        matrix, expected = self.matrix.load(), checking.expect(self.expect)
         judge = partial(
             checking.check,
             matrix=matrix,
             env=self.env,
             waivers=waiving.read(self.waivers),
+            expected=expected,
             today=_options.today(),
         )
-        return Judging(judge=judge, matrix=matrix)
+        keys = frozenset[str]().union(*(one.keys for one in expected))
+        return Judging(judge=judge, matrix=matrix, keys=keys)
 
 
 def _several(snapshots: tuple[str, ...], asked: _options.Asked) -> _options.Asked | None:

@@ -486,3 +486,30 @@ class TestWhatTheGuideShows:
         own.write_text(self.shown("matrices = "))
         refused = check(MXENV_CONFIG=str(own))
         assert "site.toml: cannot be read" in refused.stderr
+
+
+class TestExpectations:
+    def test_a_snapshot_of_the_wrong_node_is_never_good_news(self, tmp_path: Path) -> None:
+        assert check("--expect", "accelerators>=8").exit_code == 0
+        result = check("--expect", "accelerators>=9")
+        assert (result.exit_code, "MX192  accelerators" in result.stdout) == (1, True)
+        plain = GOOD.parent / "plain-debian12"
+        assert mxenv("check", plain, "--expect", "accelerators>=1").exit_code == 1
+        waivers = tmp_path / "w.toml"
+        waivers.write_text(
+            '[[waivers]]\ncode = "MX192"\nreason = "x"\nowner = "x"\nexpires = 2099-01-01\n'
+        )
+        assert check("--expect", "accelerators>=9", "--waivers", waivers).exit_code == 1
+
+    def test_of_many_each_is_held_to_it(self, tmp_path: Path) -> None:
+        folder = tmp_path / "fleet"
+        for name in ("c500-8cards", "plain-debian12"):
+            path = folder / f"{name}.json"
+            mxenv("probe", "--on", f"recording:{GOOD.parent / name}", "--out", path)
+        both = mxenv("check", folder, "--expect", "os.id present", "--format", "json")
+        verdicts = json.loads(both.stdout)["verdicts"]
+        assert [v["findings"][0]["code"] for v in verdicts] == ["MX191", "MX191"]
+
+    def test_a_misspelt_one_is_a_mistake_of_the_command_line(self) -> None:
+        result = check("--expect", "accelerator>=1")
+        assert (result.exit_code, result.stdout) == (2, "")
