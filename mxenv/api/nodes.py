@@ -21,7 +21,7 @@ from mxenv.redaction import clean, clean_answers
 from mxenv.transports import Dated, Replayed, Terms, Transport
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from contextlib import AbstractContextManager
     from datetime import datetime
 
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from mxenv.fingerprint import Difference, Fingerprint
     from mxenv.probe import Host
     from mxenv.question import Question
-    from mxenv.transports import Allowed
     from mxenv.vendors import Vendor
 
 LOCAL = "local:"
@@ -79,12 +78,19 @@ def keys() -> Mapping[str, FactKey]:
 
 
 @cache
-def allowed() -> Allowed:
+def allowed() -> frozenset[tuple[str, ...]]:
     """Return every command that may be run on a node."""
     asked = chain.from_iterable(probe.questions for probe in own_probes())
     own = {question.argv for question in asked if isinstance(question, Command)}
     further = (probe.read_only for probe in own_probes())
     return frozenset(own.union(*further, *(vendor.read_only for vendor in vendors())))
+
+
+class _Allowed:
+    """What `allowed` returns, once it is looked through: all probes have to be loaded for that."""
+
+    def __iter__(self) -> Iterator[tuple[str, ...]]:
+        return iter(allowed())
 
 
 def open_host(address: str, wanted: Wanted = USUAL) -> AbstractContextManager[Host]:
@@ -99,7 +105,7 @@ def open_host(address: str, wanted: Wanted = USUAL) -> AbstractContextManager[Ho
         hint += f"an address begins with one of {', '.join(f'{name}:' for name in known)}"
         raise UsageError(f"nothing is reached by {scheme!r}", context=address, hint=hint)
     transport: Transport = _plugins.load("transports", scheme)
-    return transport.open(rest, Terms(allowed=allowed(), seconds=wanted.seconds, stop=wanted.stop))
+    return transport.open(rest, Terms(allowed=_Allowed(), seconds=wanted.seconds, stop=wanted.stop))
 
 
 def ask(host: Host, wanted: Wanted = USUAL) -> Answers:

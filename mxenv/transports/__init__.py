@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 from mxenv.frozen import frozen
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from contextlib import AbstractContextManager
     from datetime import datetime
 
     from mxenv.probe import Host
 
-Allowed = frozenset[tuple[str, ...]]
-"""Every argv that may be run; a part such as ``{index}`` stands for any number."""
+    Allowed = Iterable[tuple[str, ...]]
+    """Every argv that may be run, each time it is looked through; a part such as ``{index}`` stands
+    for any number."""
 
 
 @frozen
@@ -24,7 +25,8 @@ class Terms:
     """On what terms a node is asked."""
 
     allowed: Allowed = frozenset()
-    """The commands that may be run there."""
+    """The commands that may be run there; it may take a while to look through them at first, which
+    a transport does best while it waits for a connection."""
     seconds: float | None = None
     """How long all of the asking may take, from the opening on; `None`: as the transport thinks.
 

@@ -280,12 +280,13 @@ def opened(  # noqa: PLR0913 - what differs between the ways to a node
     ``name`` is the node's if it does not say one itself.
     """
     talk = Talk(pipe, Watch(deadline, terms.stop))
+    allowed = frozenset(terms.allowed)  # which has its time while the connection is made
     try:
         told, number, home, libraries = talk.hello()
         host = ShellHost(
             talk=talk,
             name=name or told.strip() or "?",
-            allowed=terms.allowed,
+            allowed=allowed,
             loads=variables or {"MACA_PATH": home, "LD_LIBRARY_PATH": libraries},
             variables=variables,
             view=view,
