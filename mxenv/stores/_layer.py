@@ -11,6 +11,7 @@ import tarfile
 import zlib
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import IO, TYPE_CHECKING, BinaryIO, cast
 
 from mxenv.errors import LayoutError
@@ -57,8 +58,11 @@ class Member:
     size: int
     target: str
     """Of a link its text; of a hard link a path like `path`."""
-    file: IO[bytes] | None
-    """The content of a file, to be read before the next member is asked for."""
+    open: Callable[[], IO[bytes]] | None
+    """Opens the content of a file, to be read before the next member is asked for.
+
+    Of most nobody wants it, and each open one takes several thousand bytes for a while.
+    """
 
 
 def members(
@@ -163,9 +167,13 @@ def _members(archive: tarfile.TarFile, stream: _Hashed) -> Iterator[Member]:
             mode=info.mode & 0o7777,
             size=info.size if kind == "file" else 0,
             target=confined(info.linkname) if kind == "hard link" else info.linkname,
-            file=archive.extractfile(info) if kind == "file" else None,
+            open=partial(_content, archive, info) if kind == "file" else None,
         )
     raise ValueError(f"it has more than {_MOST} members")
+
+
+def _content(archive: tarfile.TarFile, info: tarfile.TarInfo) -> IO[bytes]:
+    return cast("IO[bytes]", archive.extractfile(info))  # it is a file
 
 
 def confined(name: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field, replace
 from enum import Flag, auto
+from functools import lru_cache
 from typing import IO, TYPE_CHECKING
 
 from mxenv.errors import LayoutError
@@ -52,6 +53,10 @@ class Content:
     """The digest of all of it, if that was wanted."""
 
 
+_CHILDLESS: dict[str, Node] = {}
+"""One for all that is no directory: an image has half a million files."""
+
+
 @dataclass(slots=True, kw_only=True)
 class Node:
     """One file or directory; ``children`` belong to directories only."""
@@ -61,8 +66,26 @@ class Node:
     mode: int = 0o755
     size: int = 0
     target: str = ""
-    origin: Origin = (-1, -1)
-    children: dict[str, Node] = field(default_factory=dict)
+    brought: int = -1
+    """The layer that its content came from."""
+    ordinal: int = -1
+    """The number of its content's member in that layer."""
+    children: dict[str, Node] = field(default_factory=lambda: _CHILDLESS)
+
+    def __post_init__(self) -> None:
+        if self.kind == "directory":
+            self.children = {}
+
+    @property
+    def origin(self) -> Origin:
+        """Where its content came from."""
+        return self.brought, self.ordinal
+
+
+@lru_cache(maxsize=1 << 12)
+def _once(mode: int) -> int:
+    """Return ``mode``, one object for all that have it."""
+    return mode
 
 
 @dataclass(slots=True, kw_only=True)
@@ -115,16 +138,16 @@ class Unpacked:
 
     def _keep(self, number: int, member: Member, want: Want) -> None:
         """Read what is wanted of a file, at once: the stream does not come back."""
-        if member.file is None or not want:
+        if member.open is None or not want:
             return
         if Want.FILE in want:
             # Whoever wants it whole wants nothing else of it.
             with damage(f"{self.source.name}: {member.path!r}"):
-                self.spool.take((number, member.ordinal), member.file, member.size)
+                self.spool.take((number, member.ordinal), member.open(), member.size)
             return
         limit = min(LARGEST, MOST - self.kept) if Want.CONTENT in want else 0
         with damage(f"{self.source.name}: {member.path!r}"):
-            content = _content(member.file, limit, whole=Want.HASH in want)
+            content = _content(member.open(), limit, whole=Want.HASH in want)
         self.kept += len(content.data)
         before = self.contents.get((number, member.ordinal), Content())
         self.contents[number, member.ordinal] = Content(
@@ -189,10 +212,11 @@ def _apply(files: Unpacked, layer: int, member: Member) -> None:
         folder.children[name] = Node(
             kind=member.kind,
             layer=layer,
-            mode=member.mode,
+            mode=_once(member.mode),
             size=member.size,
             target=member.target,
-            origin=(layer, member.ordinal),
+            brought=layer,
+            ordinal=member.ordinal,
         )
 
 

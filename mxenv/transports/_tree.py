@@ -39,6 +39,8 @@ THERE: Found[str] = Found("")
 """What is said of a path of which no more is wanted; one for all of them."""
 LISTINGS = 64
 """Directories whose names are kept at hand."""
+RESOLVED = 1 << 15
+"""Directories of which it is kept where they lead; a pattern takes every file for one."""
 DIRECTORY = Status("directory", mode=0o755)
 
 
@@ -166,6 +168,8 @@ class Walker:
         return self.find(target, hops=hops)
 
     def _directory(self, path: str, hops: Iterator[int] | None) -> Place:
+        if len(self._directories) >= RESOLVED:
+            self._directories.clear()
         known = self._directories[path] = self.find(path, hops=hops)
         return known
 

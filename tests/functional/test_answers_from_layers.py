@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import os
 import tarfile
+import tracemalloc
 from typing import TYPE_CHECKING
 
 import pytest
@@ -42,6 +43,7 @@ from mxenv.question import (
 )
 from mxenv.stores.unpacked import LARGEST
 from mxenv.transports import Terms, _layers, oci
+from mxenv.transports._tree import RESOLVED
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -382,3 +384,28 @@ class TestADamagedLayer:
         layout = image(tmp_path / "i", [file("a/" * 2000 + "x", "1")])
         with pytest.raises(LayoutError, match="nested too deep"):
             one(layout, File("/a"))
+
+
+def test_half_a_million_files_fit_into_the_memory_of_a_probe(tmp_path: Path) -> None:
+    number = 20_000
+    entries = [file(f"opt/d{n % 100}/f{n:06}") for n in range(number)]
+    address = str(image(tmp_path / "x", entries))
+    tracemalloc.start()
+    try:
+        with oci.TRANSPORT.open(address, Terms()) as host:
+            host.gather([Glob("/opt/*/*/pyvenv.cfg")])
+            kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept / number < 100 * (1 << 20) / 400_000
+
+
+def test_where_directories_lead_is_not_kept_for_every_file(tmp_path: Path) -> None:
+    number = RESOLVED + 1_000
+    entries = [file(f"opt/d{n % 100}/f{n:06}") for n in range(number)]
+    entries.append(file("opt/d1/env/pyvenv.cfg", "home = /usr"))
+    address = str(image(tmp_path / "x", entries))
+    question = Glob("/opt/*/*/pyvenv.cfg", Part.WHOLE)
+    with oci.TRANSPORT.open(address, Terms()) as host:
+        told = host.gather([question])[question]
+    assert told == Found((("/opt/d1/env/pyvenv.cfg", Found("home = /usr")),))
