@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from mxenv import expectation, judgement
@@ -11,13 +11,23 @@ from mxenv.expectation import Expectation
 from mxenv.grounds import grounded
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from datetime import date
     from pathlib import Path
 
     from mxenv.facts import Snapshot
     from mxenv.matrix import Matrix
     from mxenv.verdict import Verdict, Waiver
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judging:
+    """What snapshots are held against, read once for all of them."""
+
+    judge: Callable[[Snapshot], Verdict]
+    matrix: Matrix
+    keys: frozenset[str] = frozenset()
+    """Facts that are looked at beside those of the matrix."""
 
 
 def load_matrix(extra: Sequence[Path] = (), *, keys: Sequence[Path] = ()) -> Matrix:

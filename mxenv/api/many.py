@@ -22,8 +22,8 @@ from mxenv.verdict import Verdict
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from mxenv.api.checking import Judging
     from mxenv.facts import Snapshot
-    from mxenv.matrix import Matrix
     from mxenv.verdict import Finding
 
 FEW = 64
@@ -31,21 +31,6 @@ FEW = 64
 CHUNK = 256
 MOST = 8
 """Processes; each holds the lines that it met."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Judging:
-    """What snapshots are held against."""
-
-    judge: Callable[[Snapshot], Verdict]
-    matrix: Matrix
-    keys: frozenset[str] = frozenset()
-    """Facts that are looked at beside those of the matrix."""
-
-    def looked_at(self) -> Callable[[str], bool]:
-        """Return what tells whether a verdict can depend on a fact."""
-        by_rows = bulk.looked_at(self.matrix)
-        return lambda key: key in self.keys or by_rows(key)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +107,12 @@ class _Worker:
     """A process, and what it remembers."""
 
     def __init__(self, judging: Judging) -> None:
-        self.bulk = bulk.Bulk(keys=nodes.keys(), judge=judging.judge, looked_at=judging.looked_at())
+        by_rows = bulk.looked_at(judging.matrix)
+        self.bulk = bulk.Bulk(
+            keys=nodes.keys(),
+            judge=judging.judge,
+            looked_at=lambda key: key in judging.keys or by_rows(key),
+        )
 
     def part(self, paths: Iterable[str]) -> _Part:
         """Judge some files."""

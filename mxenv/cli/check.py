@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import dataclass, replace
 from functools import partial
@@ -17,9 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from mxenv.api.many import Judging
+    from mxenv.api.checking import Judging
     from mxenv.fleet import Fleet
-    from mxenv.verdict import Verdict
+    from mxenv.verdict import Verdict, Waiver
 
 SOME = 3
 """What a Nagios plug-in names, at most: its answer is one line."""
@@ -78,28 +79,37 @@ class _Judging:
 
     def ready(self) -> Judging:
         """Return what judges a node; every file is read once, before many nodes are asked."""
-        from mxenv.api import checking, waiving  # noqa: PLC0415 - imported late: --help needs none
-        from mxenv.api.many import Judging  # noqa: PLC0415 - the same
+        from mxenv.api import checking  # noqa: PLC0415 - imported late: --help needs none of it
 
         matrix, expected = self.matrix.load(), checking.expect(self.expect)
         judge = partial(
             checking.check,
             matrix=matrix,
             env=self.env,
-            waivers=waiving.read(self.waivers),
+            waivers=_waivers(self.waivers),
             expected=expected,
             today=_options.today(),
         )
         keys = frozenset[str]().union(*(one.keys for one in expected))
-        return Judging(judge=judge, matrix=matrix, keys=keys)
+        return checking.Judging(judge=judge, matrix=matrix, keys=keys)
+
+
+def _waivers(files: tuple[Path, ...]) -> tuple[Waiver, ...]:
+    if not files:
+        return ()
+    from mxenv.api import waiving  # noqa: PLC0415 - imported late: most checks have none
+
+    return waiving.read(files)
 
 
 def _several(snapshots: tuple[str, ...], asked: _options.Asked) -> _options.Asked | None:
     """Return what is to be asked if that is more than one thing, be it a folder of one."""
-    from mxenv.api import fleets  # noqa: PLC0415 - imported late: --help needs none of it
-
     if snapshots:
         _options.target(snapshots[0], asked, word="SNAPSHOT")
+    if not asked.many and len(snapshots) < 2 and not any(map(os.path.isdir, snapshots)):  # noqa: PLR2004 - one is not several
+        return None
+    from mxenv.api import fleets  # noqa: PLC0415 - imported late: one node needs none of it
+
     files = fleets.inside(snapshots)
     many = asked.many or len(files) > 1 or files != snapshots
     return (replace(asked, on=files) if files else asked) if many else None
