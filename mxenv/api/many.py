@@ -20,7 +20,7 @@ from mxenv.fleet import Failure, Fleet, Member
 from mxenv.verdict import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from mxenv.api.checking import Judging
     from mxenv.facts import Snapshot
@@ -56,13 +56,12 @@ def are_files(targets: Sequence[str]) -> bool:
 
 
 def judge(
-    paths: Sequence[str],
-    judging: Judging,
-    *,
-    jobs: int | None = None,
-    told: Callable[[int, int], None] | None = None,
+    paths: Sequence[str], judging: Judging, *, jobs: int | None = None
 ) -> tuple[Fleet, tuple[Verdict, ...]]:
-    """Return the nodes in ``paths`` in short, and a verdict on each of them in their order."""
+    """Return the nodes in ``paths`` in short, and a verdict on each of them in their order.
+
+    Processes are forked: nothing that draws from another thread may be under way.
+    """
     members: list[Member] = []
     verdicts: list[Verdict] = []
     stacks: dict[str, bytes] = {}
@@ -79,8 +78,6 @@ def judge(
                 if said >= 0
                 else fleets.not_asked(member)
             )
-        if told:
-            told(len(members), len(paths))
 
     def one_of(stack: str) -> Snapshot:
         return files.from_json(zlib.decompress(stacks[stack]).decode(), context=stack)

@@ -129,9 +129,9 @@ def _judge_all(
     from mxenv.api import fleets, many  # noqa: PLC0415 - imported late: --help needs none of it
 
     judged = judging.ready()
+    if many.are_files(asked.on):
+        return many.judge(asked.on, judged, jobs=asked.jobs)
     with output.nodes_done() as told:
-        if many.are_files(asked.on):
-            return many.judge(asked.on, judged, jobs=asked.jobs, told=told)
         return fleets.judge(asked.tour(told), judged.judge)
 
 
