@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 MASK = "***"
 """Stands for a URL, or a revision, that has not the form of one."""
 
-_BLANK = re.compile(r"^[ \t\r]*\n", re.MULTILINE)
-_FIELD = re.compile(r"^(Name|Version):.*\n", re.MULTILINE)
+_BLANK = re.compile(r"\n[ \t\r]*\n")
+_FIELD = re.compile(r"\n((Name|Version):[^\n]*)(?=\n)")
+"""Both begin with the end of the line before, which is faster to find than a beginning."""
 _URL = re.compile(
     r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?:[^/@\s]*@)?"
     r"(?P<host>(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])?(?::[0-9]+)?)"
@@ -40,10 +41,11 @@ def metadata(text: str) -> str:
     The description follows after an empty line, and may say anything. A line without its end is
     dropped: nobody knows what is missing of it.
     """
-    blank = _BLANK.search(text)
+    lines = f"\n{text}"
+    blank = _BLANK.search(lines)
     found: dict[str, str] = {}
-    for match in _FIELD.finditer(text, 0, blank.start() if blank else len(text)):
-        found.setdefault(match[1], match[0])
+    for match in _FIELD.finditer(lines, 0, blank.start() + 1 if blank else len(lines)):
+        found.setdefault(match[2], f"{match[1]}\n")
     return "".join(found.values())
 
 
