@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 VARIABLE = "MXENV_CONFIG"
 """Names another file than the usual one; empty, none at all."""
 LARGEST = 1 << 20
+GATE = "gate"
+"""The command that trusts nothing but its own command line."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +100,9 @@ def parse(text: str, file: Path) -> Configuration:
     root = table.document(text, context=str(file), error=ConfigurationError)
     root.only("matrices", "keys", "options")
     options = root.table("options")
+    if GATE in options.values:
+        hint = "give them on its command line, where whoever runs it sees them"
+        options.fail(GATE, "a gate takes none of its options from here", hint=hint)
     return Configuration(
         file=str(file),
         matrices=_paths(root, "matrices", file),

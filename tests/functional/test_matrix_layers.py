@@ -165,6 +165,7 @@ class TestConfiguration:
             ('[options.check]\nnagios = "yes"\n', "options.check.nagios: neither true nor false"),
             ('[options.check]\non = "x"\n', "options.check.on: no array"),
             ("[options.check.env]\nx = 1\n", "options.check.env"),
+            ("[options.gate]\nallow-waivers = true\n", "options.gate: a gate takes none of its"),
         ],
     )
     def test_one_that_is_broken_is_told_and_nothing_is_done(
