@@ -36,6 +36,8 @@ class Asked:
     """Why it cannot be told which version is meant, or which distribution."""
     alternative: str = ""
     """The extra or the group that it belongs to: two of them need not be installed together."""
+    stages: tuple[int, ...] = ()
+    """The stages of a Containerfile that it takes effect after, and last the one it stands in."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +51,7 @@ class Included:
     base: str = ""
     limits: bool = False
     forced: bool = False
+    stages: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ import shlex
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from mxenv import pins, replacement
+from mxenv import belonging, pins, replacement
 from mxenv.asked import Asked, Based, Elsewhere, Index, Unread
 from mxenv.redaction import clean
 from mxenv.replacement import Scene
@@ -33,6 +33,8 @@ class Link:
     base: str = ""
     forced: bool = False
     limits: bool = False
+    stages: tuple[int, ...] = ()
+    """The stages of a Containerfile that name it, as `Asked` has them."""
 
 
 def judge(
@@ -60,6 +62,7 @@ def judge(
         *replacement.findings(given, around),
         *(finding for lines in _meeting(asked, links) for finding in pins.findings(lines, linked)),
         *_against_locks(given, around),
+        *_together(sources, links, around),
     )
     for finding in dict.fromkeys(whole):
         found[finding.place.file if finding.place else ""].append(finding)
@@ -126,6 +129,59 @@ def _meeting(asked: Iterable[Asked], links: Sequence[Link]) -> Iterator[Sequence
             named, naming = files.get(link.target, {}), files.get(link.origin, {})
             for name in sorted(named.keys() & naming.keys()):
                 yield (*naming[name], *named[name])
+
+
+def _together(
+    sources: Sequence[Source], links: Sequence[Link], around: Surroundings
+) -> Iterator[Finding]:
+    """Yield what the matrix says of all that is pinned for one environment."""
+    if around.matrix is None:
+        return
+    for asked, scene, last in _environments(sources, links):
+        known = [ground for ground in scene.grounds(around) if ground.known]
+        locks = [{name: text for name, (text, _) in one.held.items() if text} for one in known]
+        for beside in locks or [{}]:
+            for one in belonging.pinned(asked, beside, last=last):
+                yield from belonging.findings(one, around.matrix)
+
+
+def _environments(
+    sources: Sequence[Source], links: Sequence[Link]
+) -> Iterator[tuple[Sequence[Asked], Scene, bool]]:
+    """Yield the lines that take effect in one environment, and whether a later one replaces.
+
+    They are those of a stage and of what it is built upon, or of a file that no other one names,
+    each with the files that they name.
+    """
+    asked = {one.file: [o for o in one.statements if isinstance(o, Asked)] for one in sources}
+    naming: dict[str, list[Link]] = {}
+    for link in links:
+        naming.setdefault(link.origin, []).append(link)
+    targets = {link.target for link in links}
+    for source in sources:
+        own, named = asked[source.file], naming.get(source.file, [])
+        staged: tuple[Asked | Link, ...] = (*own, *named)
+        ends = dict.fromkeys(one.stages for one in staged if one.stages)
+        for end in ends:
+            meant = [link.target for link in named if link.stages == end[: len(link.stages)]]
+            lines = [one for file in _reached(meant, naming) for one in asked[file]]
+            lines += (one for one in own if one.stages == end[: len(one.stages)])
+            base = next(one.base for one in staged if one.stages == end)
+            yield lines, Scene(base=base), True
+        if not ends and source.file not in targets:
+            lines = [one for file in _reached([source.file], naming) for one in asked[file]]
+            yield lines, Scene(), False
+
+
+def _reached(files: Iterable[str], naming: Mapping[str, Sequence[Link]]) -> Sequence[str]:
+    """Return ``files``, and what they name, each once."""
+    found = dict.fromkeys(files)
+    left = list(found)
+    while left:
+        new = [link.target for link in naming.get(left.pop(), ()) if link.target not in found]
+        found.update(dict.fromkeys(new))
+        left += new
+    return tuple(found)
 
 
 def _folder(file: str) -> str:

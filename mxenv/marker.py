@@ -11,7 +11,7 @@ from packaging.version import InvalidVersion
 from mxenv.lock import MACHINES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 PYTHONS = ("3.8", "3.9", "3.10", "3.11", "3.12", "3.13", "3.14")
 """The interpreters that are asked for."""
@@ -21,6 +21,13 @@ PYTHONS = ("3.8", "3.9", "3.10", "3.11", "3.12", "3.13", "3.14")
 def together(*markers: str) -> bool:
     """Tell whether some environment meets all ``markers``; an empty one is always met."""
     return any(all(_holds(marker, env) for marker in markers) for env in _environments())
+
+
+def systems(markers: Iterable[str]) -> Iterator[frozenset[str]]:
+    """Yield which of ``markers`` hold at once, for each kind of system on which others do."""
+    given = tuple(dict.fromkeys(markers))
+    seen = (frozenset(one for one in given if _holds(one, env)) for env in _environments())
+    yield from dict.fromkeys(seen)
 
 
 def sound(marker: str) -> bool:

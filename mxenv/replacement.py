@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from packaging.specifiers import SpecifierSet
 
-from mxenv import cuda, version
+from mxenv import cuda, pins, version
 from mxenv.asked import Asked, Index
 from mxenv.marker import together
 from mxenv.redaction import clean
@@ -28,6 +28,7 @@ As the row ``cuda-vllm`` of the matrix has it, with its evidence: beside a plugi
 that has no device code, and its version tells nothing of that.
 """
 
+_PLUGINS = frozenset(name for names in PLUGINS.values() for name in names)
 _VENDOR = re.compile(r"(?<![a-z0-9])(?:mx)?(?:metax|maca)(?![a-z])")
 _TORCH = re.compile(r"torch([0-9]+\.[0-9]+)")
 KEEP = "Ask for the vendor's build, or leave it out: the base has it."
@@ -54,6 +55,7 @@ class Surroundings:
     grounds: tuple[Ground, ...] = ()
     published: Mapping[str, tuple[str, ...]]
     """Versions of the vendor's builds by distribution, as `published` gives them."""
+    matrix: Matrix | None = None  # what sets of pins are held against
     vendors_asked: bool = False
     """True if some line asks for a build of the vendor by itself."""
 
@@ -174,8 +176,7 @@ def _unknown_base(one: Asked, scene: Scene, around: Surroundings) -> Iterator[Fi
         return  # its version tells nothing: see below
     if not one.name and one.unclear and scene.base:
         yield _may(one, f"{_said(one)}: {one.unclear}", "no other build of what the base has")
-    known = around.published.get(one.name, ())
-    if not known:
+    if not (known := around.published.get(one.name, ())):
         return
     line = _TORCH.search(scene.base) if one.name == "torch" else None
     if line:
@@ -184,20 +185,26 @@ def _unknown_base(one: Asked, scene: Scene, around: Surroundings) -> Iterator[Fi
     expected = f"a build of the vendor, as {', '.join(known[-3:])}"
     if one.unclear:
         yield _may(one, f"{_said(one)}: {one.unclear}", expected)
+    elif vendors_own(one):
+        return  # whether it belongs to the others is told of all together
     elif not fitting:
         yield _replaced(one, f"{_said(one)}, which no build of the vendor is", expected)
-    elif (scene.forced or one.forced) and not one.limits and not asks_vendor(one):
+    elif (scene.forced or one.forced) and not one.limits:
         yield _replaced(one, f"{_said(one)}, to be installed anew", expected)
-    elif not asks_vendor(one) and not one.limits:
-        found = f"{_said(one)}, and no lock says which build is there"
-        yield _may(one, found, expected)
+    elif not one.limits:
+        yield _may(one, f"{_said(one)}, and no lock says which build is there", expected)
 
 
 def _unknown_project(one: Asked, around: Surroundings) -> Iterator[Finding]:
-    """Yield that nothing says what a requirement is for, if the vendor has a build of it."""
+    """Yield that nothing says what it is for, if the vendor has a build of it."""
     if one.name in around.published:
         found = f"{_said(one)}, and nothing here says which accelerator it is for"
         yield _may(one, found, "a lock or an image.toml beside it")
+
+
+def vendors_own(one: Asked) -> bool:
+    """Tell whether a line pins what is for the vendor's cards only: a build of it, or a plugin."""
+    return asks_vendor(one) or (one.name in _PLUGINS and bool(pins.pin(one)))
 
 
 def asks_vendor(one: Asked) -> bool:
@@ -220,7 +227,7 @@ def _meets(one: Asked, there: str) -> bool:
 def _without_plugin(
     one: Asked, scene: Scene, around: Surroundings, beside: set[str]
 ) -> Iterator[Finding]:
-    plugins = frozenset(PLUGINS.get(one.name, ()))
+    plugins = {*PLUGINS.get(one.name, ())}
     if not plugins or one.limits or "metax" not in scene.accelerators(around):
         return
     grounds = [ground for ground in scene.grounds(around) if ground.known]

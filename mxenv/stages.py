@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from mxenv import containerfile, installs, requirement_lines
-from mxenv.asked import Based, Included, Index, Unread
+from mxenv.asked import Asked, Based, Included, Index, Unread
 from mxenv.image import SCRATCH
 from mxenv.shell_words import Word, expand
 from mxenv.verdict import Place
@@ -30,6 +30,8 @@ class _Stage:
     """What is known inside one stage."""
 
     base: str
+    numbers: tuple[int, ...] = ()
+    """Which stages of the file it is built upon, and last its own."""
     variables: dict[str, str] = field(default_factory=dict)
     arguments: dict[str, str] = field(default_factory=dict)
     copied: list[tuple[str, str]] = field(default_factory=list)
@@ -48,6 +50,8 @@ class _File:
     file: str
     arguments: dict[str, str] = field(default_factory=dict)
     """Those before the first stage."""
+    count: int = 0
+    """Stages so far."""
     stages: dict[str, _Stage] = field(default_factory=dict)
     stage: _Stage | None = None
 
@@ -70,29 +74,37 @@ def parse(text: str, *, file: str) -> Iterator[Statement]:
                 reason = "stands before the first FROM"
                 yield Unread(text=instruction.keyword, reason=reason, place=place)
         else:
-            yield from _inside(instruction, known, known.stage)
+            for statement in _inside(instruction, known, known.stage):
+                yield _staged(statement, known.stage)
     if not began:
         place = Place(file=file)
         yield Unread(text="FROM", reason="there is no FROM in it", place=place)
 
 
+def _staged(statement: Statement, stage: _Stage) -> Statement:
+    if isinstance(statement, Asked | Included):
+        return replace(statement, stages=stage.numbers)
+    return statement
+
+
 def _from(instruction: Instruction, known: _File, place: Place) -> Iterator[Statement]:
+    known.count += 1
     match [word for word in instruction.text.split() if not word.startswith("--")]:
         case [image]:
             name = ""
         case [image, as_, name] if as_.upper() == "AS":
             pass
         case _:
-            known.stage = _Stage("")
+            known.stage = _Stage("", (known.count,))
             reason = "FROM takes an image, and AS with a name"
             yield Unread(text=instruction.text, reason=reason, place=place)
             return
     reference, missing = expand(image, known.arguments)
     earlier = known.stages.get(reference.lower())
     if earlier is not None:
-        stage = _Stage(earlier.base, dict(earlier.variables))
+        stage = _Stage(earlier.base, (*earlier.numbers, known.count), dict(earlier.variables))
     else:
-        stage = _Stage(reference)
+        stage = _Stage(reference, (known.count,))
         unclear = f"{missing} is not known here" if missing else ""
         if reference.lower() != SCRATCH:
             yield Based(reference=reference, place=place, unclear=unclear)

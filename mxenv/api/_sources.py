@@ -123,6 +123,7 @@ class Reading:
                     base=named.base,
                     forced=named.forced,
                     limits=named.limits,
+                    stages=named.stages,
                 )
             )
 

@@ -125,6 +125,7 @@ def _declared(given: Sequence[Sources], pairs: Sequence[Pair], trust: Trust) -> 
         around = Surroundings(
             grounds=tuple(_ground(pair) for pair in near),
             published=published(trust.matrix),
+            matrix=trust.matrix,
         )
         judged = declared.judge(reading.sources, reading.links, around)
         for source in reading.sources:
