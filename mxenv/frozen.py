@@ -56,7 +56,7 @@ def _frozen(cls: type[T], *, kw_only: bool) -> type[T]:
     known: tuple[Field[object], ...] = fields(made)  # type: ignore[arg-type] # of a dataclass
     compared = [each.name for each in known if each.compare]
     methods = {
-        "__init__": _init(known, kw_only=kw_only),
+        "__init__": _init(made, known, kw_only=kw_only),
         "__setattr__": _set,
         "__delattr__": _delete,
         "__eq__": _equal,
@@ -71,9 +71,13 @@ def _frozen(cls: type[T], *, kw_only: bool) -> type[T]:
     return made
 
 
-def _init(known: tuple[Field[object], ...], *, kw_only: bool) -> object:
+def _init(made: type[T], known: tuple[Field[object], ...], *, kw_only: bool) -> object:
     """Return the one function that is compiled; a general one would make each value slowly."""
-    names: dict[str, object] = {"_set": object.__setattr__, "_missing": MISSING}
+    # A slot is filled by itself: to look it up by its name takes a third longer.
+    names: dict[str, object] = {
+        f"_set_{each.name}": vars(made)[each.name].__set__ for each in known
+    }
+    names["_missing"] = MISSING
     head, body = ["self", *(["*"] if kw_only and known else [])], ["pass"]
     for each in known:
         name, given = each.name, each.name
@@ -86,7 +90,7 @@ def _init(known: tuple[Field[object], ...], *, kw_only: bool) -> object:
             given = f"_of_{name}() if {name} is _missing else {name}"
         else:
             head.append(name)
-        body.append(f"_set(self, {name!r}, {given})")
+        body.append(f"_set_{name}(self, {given})")
     exec(f"def __init__({', '.join(head)}):\n " + "\n ".join(body), names)  # noqa: S102 - of names of fields, as dataclasses do it
     return names["__init__"]
 
