@@ -9,6 +9,7 @@ import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fnmatch import translate
+from functools import partial
 from threading import Event
 from typing import TYPE_CHECKING, BinaryIO, NoReturn
 
@@ -17,6 +18,7 @@ from mxenv.facts import Absent, Unreadable, View
 from mxenv.question import Answers, Env, File, Found, Glob, Part, Status
 from mxenv.stores.description import describe
 from mxenv.stores.unpacked import LARGEST, Node, Origin, Unpacked, Want, read
+from mxenv.transports._awaited import awaited
 from mxenv.transports._silent import of_an_image
 from mxenv.transports._tree import Unanswered, Walker
 from mxenv.transports._watched import Watch
@@ -171,22 +173,19 @@ class LayerHost:
         """Answer every question; layers are read again only for what was not kept."""
         questions = tuple(questions)
         if self.files is None:
-            self.files = read(self.source, self.description, wanted(questions), self._in_time)
+            want = wanted(questions)
+            reading = partial(read, self.source, self.description, want, self._in_time)
+            self.files = awaited(reading, self.watch, _late(self.source))
         tree = LayerTree(self.files)
         answers = self._answers(tree, questions)
         if tree.wanted:
-            self.files.fetch(tree.wanted)
+            awaited(partial(self.files.fetch, tree.wanted), self.watch, _late(self.source))
             answers = self._answers(tree, questions)
         return answers
 
     def _in_time(self) -> None:
         if not self.watch.left():
-            # A part of the layers says nothing: those above may take anything away.
-            raise HostUnreachable(
-                "its layers could not be read in time",
-                context=self.name,
-                hint="--timeout gives it more",
-            )
+            raise _late(self.source)
 
     def _answers(self, tree: LayerTree, questions: Iterable[Question]) -> Answers:
         walker = Walker(tree, seekable=tree.seekable)
@@ -219,12 +218,20 @@ class LayerHost:
         return Absent()
 
 
+def _late(source: Source) -> HostUnreachable:
+    # A part of the layers says nothing: those above may take anything away.
+    return HostUnreachable(
+        "it could not be read in time", context=source.name, hint="--timeout gives it more"
+    )
+
+
 @contextmanager
 def opened(source: Source, terms: Terms) -> Iterator[LayerHost]:
     """Open an image to be asked; its manifest and configuration are read now."""
     seconds = math.inf if terms.seconds is None else terms.seconds
     watch = Watch(time.monotonic() + seconds, terms.stop)
-    host = LayerHost(source=source, description=describe(source, ""), watch=watch)
+    description = awaited(partial(describe, source, ""), watch, _late(source))
+    host = LayerHost(source=source, description=description, watch=watch)
     try:
         yield host
     finally:

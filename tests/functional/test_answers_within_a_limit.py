@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import socketserver
+import threading
+import time
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from threading import Event
@@ -41,7 +45,7 @@ def test_a_root_that_is_given_no_time_is_not_known_for_a_passing_reason(tmp_path
 
 def test_an_image_of_which_only_a_part_could_be_read_is_not_known_at_all(tmp_path: Path) -> None:
     layout = _layouts.image(tmp_path / "x", [_layouts.file("etc/os-release", "ID=debian\n")])
-    with pytest.raises(HostUnreachable, match="could not be read in time"):
+    with pytest.raises(HostUnreachable, match="not be read in time"):
         nodes.probe(f"oci:{layout}", now=NOW, wanted=NOTHING)
     for wanted in (nodes.USUAL, ENOUGH):
         fine = nodes.probe(f"oci:{layout}", now=NOW, wanted=wanted)
@@ -100,3 +104,43 @@ def test_layers_may_be_read_again_as_long_as_there_is_time(tmp_path: Path) -> No
     with _layers.opened(source, terms) as host:
         host.gather([File("/etc/other")])
         assert host.gather([question])[question] == Found("x")
+
+
+@pytest.mark.parametrize("silent", [True, False])
+def test_a_registry_that_says_nothing_and_one_that_never_ends_are_left_in_time(
+    *, silent: bool
+) -> None:
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Silent if silent else Dripping) as one:
+        one.daemon_threads = True
+        threading.Thread(target=one.serve_forever, daemon=True).start()
+        began = time.monotonic()
+        with pytest.raises(HostUnreachable, match="in time"):
+            nodes.probe(
+                f"image:127.0.0.1:{one.server_address[1]}/x:1",
+                now=NOW,
+                wanted=nodes.Wanted(seconds=0.5),
+            )
+        assert time.monotonic() - began < 3
+        one.shutdown()
+
+
+class Silent(socketserver.BaseRequestHandler):
+    """A server that takes a question and never says a word."""
+
+    said = b""
+    then = b""
+
+    def handle(self) -> None:
+        self.request.recv(1 << 16)
+        self.request.sendall(self.said)
+        with suppress(OSError):
+            for _ in range(100):
+                self.request.sendall(self.then)
+                time.sleep(0.1)
+
+
+class Dripping(Silent):
+    """One that goes on saying a little."""
+
+    said = b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n"
+    then = b"{"
