@@ -16,6 +16,7 @@ from mxenv.stack import (
     listed,
     named,
     pins,
+    read_in,
     sdk_family,
     seen_working,
 )
@@ -203,7 +204,7 @@ def _beside(fit: Fit, group: Sequence[Component], found: Stack) -> Finding:
         code="MX108",
         outcome=Outcome.UNKNOWN,
         subject=listed([component.name for component in group]),
-        found=f"{len(group)} as {fit.row.row} has them, beside {here}",
+        found=f"{len(group)} as {fit.row.row} has them, beside {here} ({read_in(group)})",
         expected=f"beside {_pinned(fit, fit.contradicted)}",
         because=fit.row.evidence,
         remedy=f"install the set of {fit.row.id}, or add this node's pilot to the site's matrix",

@@ -78,7 +78,7 @@ def _no_accelerator(found: Stack) -> Finding:
         code="MX101",
         outcome=Outcome.UNKNOWN,
         subject="metax.device.count",
-        found=f"{said} here{f' ({asked})' if asked else ''}",
+        found=f"{said} here ({asked or 'not asked'}, {found.snapshot.view.value})",
         expected="a node with a card, or an image for one",
         remedy="check a node that has one; in a container, map /dev/mxcd and /dev/dri into it",
     )

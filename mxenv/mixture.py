@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from mxenv import version
 from mxenv.coverage import releases_of
 from mxenv.matrix import SDK_FIELDS
-from mxenv.stack import SDK, listed, sdk_family
+from mxenv.stack import SDK, listed, read_in, sdk_family
 from mxenv.verdict import Finding, Outcome
 
 if TYPE_CHECKING:
@@ -44,7 +44,8 @@ def mixture(
         code="MX110",
         outcome=Outcome.INCOMPATIBLE,
         subject=", ".join(component.name for component in odd),
-        found="; ".join(_told(family, families[family], matrix) for family in families),
+        found="; ".join(_told(family, families[family], matrix) for family in families)
+        + f" ({read_in(component for group in families.values() for component in group)})",
         expected="everything from one release, for one SDK family",
         because=tuple(dict.fromkeys(piece for r in broken for piece in r.rule.evidence)),
         remedy=f"reinstall {', '.join(c.name for c in odd)} from the release of the others",

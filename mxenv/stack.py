@@ -238,6 +238,14 @@ def sdk_family(text: str) -> str:
     return family if family.count(".") == SDK_FIELDS - 1 else ""
 
 
+def read_in(components: Iterable[Component]) -> str:
+    """Return where the versions of components were read: environments, or files, and whose."""
+    facts = [c.seen.fact for c in components if c.seen.fact is not None]
+    places = dict.fromkeys(f.instance.rpartition("/")[0] or f.source for f in facts)
+    views = dict.fromkeys(fact.view.value for fact in facts)
+    return f"{' and '.join(places)}, {' and '.join(views)}"
+
+
 def listed(words: Sequence[str], separator: str = ", ") -> str:
     """Return the first of ``words``, and how many more there are."""
     more = f" and {len(words) - _MANY} more" if len(words) > _MANY else ""

@@ -48,7 +48,8 @@ def test_a_mixture_is_incompatible_and_says_which_part_comes_from_which_release(
     assert own.startswith("of SDK 3.5.3 (release vllm-metax-0.17.0): metax.sdk 3.5.3.20, ")
     assert other == (
         "of SDK 3.7.1 (release vllm-metax-0.21.0): flash-attn 2.6.3+metax3.7.1.3torch2.8, "
-        "mcoplib 0.4.6+maca3.7.1.5.torch2.8, triton 3.0.0+metax3.7.1.3"
+        "mcoplib 0.4.6+maca3.7.1.5.torch2.8, triton 3.0.0+metax3.7.1.3 "
+        "(/opt/maca/Version.txt and /opt/conda, host)"
     )
     broken = {f["row"] for f in findings if f["code"] == "MX111"}
     assert broken == {"metax.toml:rule:wheel-same-maca", "metax.toml:rule:mcoplib-major-minor"}

@@ -185,10 +185,13 @@ class TestCoverage:
         first, second = (f for f in verdict.findings if f.code == "MX108")
         assert (first.subject, second.subject) == ("apex, plugin, torch", "mcoplib")
         assert first.found == (
-            "3 as test.toml:release:set-a has them, beside mcoplib 0.4.3+maca3.5.3.20.torch2.8"
+            "3 as test.toml:release:set-a has them, beside mcoplib 0.4.3+maca3.5.3.20.torch2.8 "
+            "(/opt/conda, host)"
         )
         assert first.expected == "beside mcoplib 0.4.2+maca3.5.3.20.torch2.8"
-        assert second.found == "1 as test.toml:release:set-b has them, beside plugin 0.17.0"
+        assert second.found == (
+            "1 as test.toml:release:set-b has them, beside plugin 0.17.0 (/opt/conda, host)"
+        )
 
     def test_what_a_recognised_row_pins_must_be_covered_without_a_tag_too(self) -> None:
         verdict = judged(node({**SET_A, "plugin": "0.19.0"}))
@@ -263,7 +266,9 @@ class TestImages:
         empty = node({"numpy": "1.26.4"}, sdk=GONE, kmd=None, model=None, count=None)
         verdict = judged(replace(empty, view=View.IMAGE))
         assert codes(verdict) == ["MX101"]
-        assert only(verdict, "MX101").found == "no MetaX SDK and no wheel built for one here"
+        assert only(verdict, "MX101").found == (
+            "no MetaX SDK and no wheel built for one here (not asked, image)"
+        )
 
 
 class TestMixtures:
@@ -278,7 +283,8 @@ class TestMixtures:
             "of SDK 3.3.0 (no known release): odd 1+metax3.3.0.2; "
             "of SDK 3.5.3 (release set-a): metax.sdk 3.5.3.20, apex 0.1+metax3.5.3.9, "
             "torch 2.8.0+metax3.5.3.9; "
-            "of SDK 3.7.0 (release set-c): mcoplib 0.4.5+maca3.7.0.37.torch2.8"
+            "of SDK 3.7.0 (release set-c): mcoplib 0.4.5+maca3.7.0.37.torch2.8 "
+            "(/opt/conda and test, host)"
         )
         assert found.row == "test.toml:rule:same-sdk"
 
@@ -469,7 +475,7 @@ class TestPlaces:
         verdict = judged(node({"numpy": "1"}, kmd=GONE, sdk=GONE, count=0, model=None))
         assert verdict.outcome is Outcome.UNKNOWN
         assert [f.code for f in verdict.findings] == ["MX101"]
-        assert only(verdict, "MX101").found == "no MetaX accelerator here (test)"
+        assert only(verdict, "MX101").found == "no MetaX accelerator here (test, host)"
 
     def test_an_sdk_without_a_card_is_judged_and_still_unknown(self) -> None:
         verdict = judged(node(SET_A, kmd=GONE, count=0, model=None))
