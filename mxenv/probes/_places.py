@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 from mxenv.facts import Unreadable
@@ -162,8 +162,8 @@ def passing(answers: Answers) -> tuple[Asked, ...]:
         match = PROGRAM.fullmatch(program.value) if isinstance(program, Found) else None
         if match:
             prefixes.add(match["prefix"])
-    known = {clean(asked.prefix) for asked in lasting(answers)}
-    return tuple(asked for asked in _asked(prefixes) if clean(asked.prefix) not in known)
+    known = {_masked(asked.prefix) for asked in lasting(answers)}
+    return tuple(asked for asked in _asked(prefixes) if _masked(asked.prefix) not in known)
 
 
 def user_base(answers: Answers) -> str:
@@ -203,10 +203,16 @@ def _asked(prefixes: set[str]) -> Iterator[Asked]:
 
     What two people have in their homes would be taken for one thing once their names are gone.
     """
-    alike = Counter(map(clean, prefixes))
+    alike = Counter(map(_masked, prefixes))
     for prefix in sorted(prefixes):
-        if sound(prefix) and alike[clean(prefix)] == 1 and not _known().fullmatch(prefix):
+        if sound(prefix) and alike[_masked(prefix)] == 1 and not _known().fullmatch(prefix):
             yield Asked(prefix)
+
+
+@lru_cache(maxsize=4096)
+def _masked(prefix: str) -> str:
+    """Return how a prefix looks once it is masked, which is asked again in every round."""
+    return clean(prefix)
 
 
 @cache
