@@ -23,11 +23,18 @@ DEEPEST = 3
 
 _BEFORE = frozenset(
     (
-        *("!", "{", "command", "do", "elif", "else", "env", "eval", "exec", "if", "nohup", "sudo"),
+        *("!", "{", "command", "do", "elif", "else", "env", "exec", "if", "nohup", "sudo"),
         *("then", "time", "until", "while"),
     )
 )
 """Words that stand before a command and leave it what it is."""
+_WITH_WORDS = frozenset(
+    (
+        *("chroot", "chrt", "flock", "gosu", "ionice", "nice", "retry", "runuser", "setpriv"),
+        *("setsid", "stdbuf", "su-exec", "taskset", "timeout", "unshare", "xargs"),
+    )
+)
+"""Programs that start another one, which is named after words of their own."""
 _SHELLS = frozenset({"ash", "bash", "dash", "ksh", "sh", "zsh"})
 _PYTHON = re.compile(r"python[0-9.]*|pypy[0-9.]*")
 _PIP = re.compile(r"pip[0-9.]*")
@@ -83,11 +90,11 @@ def of_command(
     if not words:
         return
     program = words[0].text.rpartition("/")[2]
-    if program in _SHELLS and depth < DEEPEST:
-        if script := _script(words[1:]):
-            yield from of_script(
-                [(script.line, script.text)], file=file, base=base, depth=depth + 1
-            )
+    if program in _WITH_WORDS:
+        yield from of_command(_started(words[1:]), file=file, base=base, depth=depth)
+    elif script := _script(program, words[1:]):
+        if depth < DEEPEST:
+            yield from of_script([script], file=file, base=base, depth=depth + 1)
     elif program in _CONDA:
         yield from _conda(words[1:], _Command(file, base))
     elif (rest := _pip(program, words[1:])) is not None:
@@ -96,6 +103,23 @@ def of_command(
         # What is not asked for is removed, the base's distributions too.
         sync = any(word.text == "sync" for word in words[:3])
         yield from _install(rest, _Command(file, base, forced=sync), sync=sync)
+    elif words[0].unclear and _after(words[1:], ("install",)) is not None:
+        text = " ".join(word.text for word in words)
+        reason = f"{words[0].unclear}, which installs something, is not known here"
+        yield Unread(
+            text=text, reason=reason, place=Place(file=file, line=words[0].line), base=base
+        )
+
+
+def _started(words: Sequence[Word]) -> Sequence[Word]:
+    """Return the command that a program starts: from the first word on that names one of ours."""
+
+    def ours(word: Word) -> bool:
+        name = word.text.rpartition("/")[2]
+        plain = name in _SHELLS or name in _CONDA or name == "uv"
+        return plain or bool(_PYTHON.fullmatch(name) or _PIP.fullmatch(name))
+
+    return words[next((at for at, word in enumerate(words) if ours(word)), len(words)) :]
 
 
 def _bare(words: Sequence[Word]) -> Sequence[Word]:
@@ -110,20 +134,27 @@ def _bare(words: Sequence[Word]) -> Sequence[Word]:
     return words[at:]
 
 
-def _script(words: Sequence[Word]) -> Word | None:
-    """Return what a shell is given to run: the word after ``-c``, ``-lc``, ``-exc``."""
+def _script(program: str, words: Sequence[Word]) -> Piece | None:
+    """Return what a shell is given to run: the word after ``-c``, ``-lc``, ``-exc``; or `eval`."""
+    if program == "eval" and words:
+        return words[0].line, " ".join(word.text for word in words)
+    if program not in _SHELLS:
+        return None
     options = (n for n, word in enumerate(words) if re.fullmatch(r"-[a-z]*c", word.text))
     at = next(options, len(words)) + 1
-    return words[at] if at < len(words) else None
+    return (words[at].line, words[at].text) if at < len(words) else None
 
 
 def _pip(program: str, words: Sequence[Word]) -> Sequence[Word] | None:
     """Return what follows ``pip install``, however pip is called."""
     if _PYTHON.fullmatch(program):
-        module = next((n for n, word in enumerate(words) if word.text == "-m"), len(words))
-        if [word.text for word in words[module + 1 : module + 2]] != ["pip"]:
+        texts = [word.text for word in words]
+        if "-mpip" in texts:
+            words = words[texts.index("-mpip") + 1 :]
+        elif "-m" in texts and texts[texts.index("-m") + 1 :][:1] == ["pip"]:
+            words = words[texts.index("-m") + 2 :]
+        else:
             return None
-        words = words[module + 2 :]
     elif not _PIP.fullmatch(program):
         return None
     return _after(words, ("install",))

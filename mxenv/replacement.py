@@ -141,10 +141,11 @@ def _asked(one: Asked, scene: Scene, around: Surroundings, beside: set[str]) -> 
         if ground.accelerator != NVIDIA:
             yield from _held(one, scene, ground)
     if not known and "metax" in scene.accelerators(around):
-        yield from _unknown_base(one, scene, around)
+        yield from (_own_build if vendors_own(one) else _unknown_base)(one, scene, around)
     bare = not (scene.base or around.grounds or around.vendors_asked)
-    if bare and not (one.limits or asks_vendor(one)):
-        yield from _unknown_project(one, around)
+    if bare and one.name in around.published and not (one.limits or vendors_own(one)):
+        found = f"{_said(one)}, and nothing here says which accelerator it is for"
+        yield _may(one, found, "a lock or an image.toml beside it")
     yield from _without_plugin(one, scene, around, beside)
 
 
@@ -185,8 +186,6 @@ def _unknown_base(one: Asked, scene: Scene, around: Surroundings) -> Iterator[Fi
     expected = f"a build of the vendor, as {', '.join(known[-3:])}"
     if one.unclear:
         yield _may(one, f"{_said(one)}: {one.unclear}", expected)
-    elif vendors_own(one):
-        return  # whether it belongs to the others is told of all together
     elif not fitting:
         yield _replaced(one, f"{_said(one)}, which no build of the vendor is", expected)
     elif (scene.forced or one.forced) and not one.limits:
@@ -195,11 +194,11 @@ def _unknown_base(one: Asked, scene: Scene, around: Surroundings) -> Iterator[Fi
         yield _may(one, f"{_said(one)}, and no lock says which build is there", expected)
 
 
-def _unknown_project(one: Asked, around: Surroundings) -> Iterator[Finding]:
-    """Yield that nothing says what it is for, if the vendor has a build of it."""
-    if one.name in around.published:
-        found = f"{_said(one)}, and nothing here says which accelerator it is for"
-        yield _may(one, found, "a lock or an image.toml beside it")
+def _own_build(one: Asked, scene: Scene, _: Surroundings) -> Iterator[Finding]:
+    """Yield that a build may not be for the SDK of a base; what goes together is told of sets."""
+    if scene.base and not one.limits:
+        found = f"{_said(one)}, and no lock says which SDK the base has"
+        yield _may(one, found, "the build that belongs to the SDK of the base")
 
 
 def vendors_own(one: Asked) -> bool:

@@ -51,6 +51,12 @@ def short(one: Statement) -> str:
         "if true; then pip install",
         "exec time nohup pip install",
         "set -e; ! pip install",
+        "python3 -mpip install",
+        "timeout -k 5 100 pip install",
+        "nice -n 5 env A=b timeout 9 sudo /usr/bin/pip3 install",
+        "chroot /mnt uv pip install",
+        "eval pip install",
+        "eval 'pip install'",
     ],
 )
 def test_every_way_to_call_an_installer(call: str) -> None:
@@ -79,10 +85,22 @@ def test_every_way_to_call_an_installer(call: str) -> None:
         "conda",
         "A=b",
         "echo pip install torch",
+        "timeout 5",
+        "timeout 5 apt-get install torch",
+        "eval",
+        "$X upgrade torch",
+        'bash -c \'bash -c "bash -c \\"bash -c pip\\""\'',
     ],
 )
 def test_what_installs_nothing(script: str) -> None:
     assert shape(script) == []
+
+
+@pytest.mark.parametrize("script", ["$PIP install torch", "$(which pip) -q install torch"])
+def test_an_installer_that_only_the_shell_knows_is_not_passed_by(script: str) -> None:
+    (found,) = of_script([(1, script)], file="C")
+    assert isinstance(found, Unread)
+    assert found.reason.endswith("which installs something, is not known here")
 
 
 @pytest.mark.parametrize(
