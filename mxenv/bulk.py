@@ -49,11 +49,12 @@ class _Line:
     """The same on lines that tell the same fact."""
     fact: Fact
     kind: int
-    stack: bool
-    """True if it can make a difference to the stack digest."""
     judged: bool
+    passing: bool
     entry: str
     """What it adds to the node digest; empty if nothing."""
+    stack: str
+    """What it adds to the stack digest; empty if nothing."""
 
 
 def looked_at(matrix: Matrix) -> Callable[[str], bool]:
@@ -90,23 +91,34 @@ class Bulk:
     _met: int = 0
     _labels: dict[tuple[str, str], int] = field(default_factory=dict)
     _shapes: dict[tuple[int, ...], tuple[tuple[int, ...], ...]] = field(default_factory=dict)
-    _stacks: dict[tuple[int, ...], str | None] = field(default_factory=dict)
     _verdicts: dict[tuple[int, ...], Verdict] = field(default_factory=dict)
     _firsts: set[str] = field(default_factory=set)
 
     def take(self, text: str, *, address: str) -> Taken:
         """Return what the snapshot ``text`` is, and what is said of it."""
+        if (known := self._known(text, address)) is None:
+            return self._whole(text, address)
+        return self._taken(*known, text, address)
+
+    def read(self, text: str, *, address: str) -> Snapshot:
+        """Return the snapshot ``text``, as `snapshot.from_json` does, and sooner."""
+        if (known := self._known(text, address)) is None:
+            return files.from_json(text, context=address)
+        bare, lines = known
+        return replace(bare, facts=tuple(line.fact for line in lines))
+
+    def _known(self, text: str, address: str) -> tuple[Snapshot, list[_Line]] | None:
+        """Return the snapshot without its facts, and those; `None` if it has to be read whole."""
         head, begins, rest = text.partition(BEGIN)
-        if begins and rest.endswith(END):
-            known = self._lines.get
-            try:
-                bare = files.from_json(f'{head}\n "facts": []\n}}\n', context=address)
-                texts = rest[: -len(END)].split(BETWEEN)
-                lines = [known(one) or self._line(one) for one in texts]
-            except SnapshotError:
-                return self._whole(text, address)  # what is wrong is told with its place
-            return self._taken(bare, lines, text, address)
-        return self._whole(text, address)
+        if not begins or not rest.endswith(END):
+            return None
+        known = self._lines.get
+        try:
+            bare = files.from_json(f'{head}\n "facts": []\n}}\n', context=address)
+            texts = rest[: -len(END)].split(BETWEEN)
+            return bare, [known(one) or self._line(one) for one in texts]
+        except SnapshotError:
+            return None  # what is wrong is told with its place
 
     def _line(self, text: str) -> _Line:
         if len(self._lines) >= MOST_LINES:
@@ -125,9 +137,10 @@ class Bulk:
             label=self._labels.setdefault((fact.key, fact.instance), len(self._labels)),
             fact=fact,
             kind=KINDS[type(fact.reading)],
-            stack=(lasting and not node_only) or _passing(fact),
             judged=self.looked_at(fact.key),
-            entry=entry(fact, self.keys) if lasting else "",
+            passing=isinstance(fact.reading, Unreadable) and fact.reading.passing,
+            entry=entry(fact, self.keys, addresses=True) if lasting else "",
+            stack=entry(fact, self.keys, addresses=False) if lasting and not node_only else "",
         )
 
     def _whole(self, text: str, address: str) -> Taken:
@@ -145,23 +158,23 @@ class Bulk:
             return made[0]
 
         groups = self._groups(lines)
-        stack = tuple([line.number for line in lines if line.stack])
-        if stack not in self._stacks:
-            _bound(self._stacks)
-            self._stacks[stack] = fingerprint(snapshot(), self.keys).stack
+        kinds = [line.kind for line in lines]
+        stack: str | None = digest(_best([line.stack for line in lines], kinds, groups))
+        if any(line.passing for line in lines):
+            stack = fingerprint(snapshot(), self.keys).stack
         twice = [lines[index].number for group in groups for index in group]
         judged = [line.number for line in lines if line.judged]
         asked = (VIEWS.index(bare.view), *judged, *twice)
         if asked not in self._verdicts:
             _bound(self._verdicts)
             self._verdicts[asked] = self.judge(snapshot())
-        counts, entries = _together(lines, groups)
+        counts = _counts(kinds, groups)
         member = Member(
             address=address,
             seconds=0.0,
             node=bare.node,
-            stack=self._stacks[stack],
-            digest=digest(entries),
+            stack=stack,
+            digest=digest(_best([line.entry for line in lines], kinds, groups)),
             read=counts[0],
             unreadable=counts[1],
             absent=counts[2],
@@ -191,32 +204,27 @@ class Bulk:
         )
 
 
-def _passing(fact: Fact) -> bool:
-    return isinstance(fact.reading, Unreadable) and fact.reading.passing
-
-
 def _bound(kept: dict[tuple[int, ...], T]) -> None:
     if len(kept) >= MOST_SETS:
         kept.clear()
 
 
-def _together(
-    lines: Sequence[_Line], groups: Iterable[Sequence[int]]
-) -> tuple[list[int], list[str]]:
-    """Return how many facts of each kind there are, and what makes the node digest.
-
-    Of several readings of one fact, the best counts.
-    """
-    kinds = [line.kind for line in lines]
+def _counts(kinds: Sequence[int], groups: Iterable[Sequence[int]]) -> list[int]:
+    """Return how many facts of each kind there are; of several readings of one, the best counts."""
     counts = [kinds.count(kind) for kind in range(len(KINDS))]
-    entries = [line.entry for line in lines]
     for group in groups:
         for index in group:
             counts[kinds[index]] -= 1
         counts[min(kinds[index] for index in group)] += 1
+    return counts
+
+
+def _best(entries: list[str], kinds: Sequence[int], groups: Iterable[Sequence[int]]) -> list[str]:
+    """Return ``entries`` without those of facts that another source tells better."""
+    for group in groups:
         lasting = [index for index in group if entries[index]]
         best = min((kinds[index] for index in lasting), default=0)
         for index in lasting:
             if kinds[index] != best:
                 entries[index] = ""
-    return counts, entries
+    return entries

@@ -20,7 +20,7 @@ from mxenv.facts import Absent, FactKey, Observed, Unreadable
 from mxenv.frozen import frozen
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from mxenv.facts import Fact, Reading, Snapshot, Value
 
@@ -113,7 +113,15 @@ def stack_diff(
 
     None exactly if the stack digests are equal; an instance is named without its addresses.
     """
-    return _differences(_stack(before, keys), _stack(after, keys), keys)
+    return stack_apart(before, keys)(after)
+
+
+def stack_apart(
+    before: Snapshot, keys: Mapping[str, FactKey]
+) -> Callable[[Snapshot], tuple[Difference, ...]]:
+    """Return what tells of one stack after the other what it differs in from that of ``before``."""
+    own = _stack(before, keys)
+    return lambda after: _differences(own, _stack(after, keys), keys)
 
 
 def _stack(snapshot: Snapshot, keys: Mapping[str, FactKey]) -> dict[At, Forms]:
@@ -187,14 +195,15 @@ def _rank(reading: Reading) -> int:
             assert_never(reading)
 
 
-def entry(fact: Fact, keys: Mapping[str, FactKey]) -> str:
-    """Return what a lasting fact, told by one source, adds to the node digest."""
-    parts = ",".join(map(_string, _parts(_key(fact.key, keys), fact.instance, addresses=True)))
+def entry(fact: Fact, keys: Mapping[str, FactKey], *, addresses: bool) -> str:
+    """Return what a lasting fact of one source adds to a digest; the node's has addresses."""
+    key = _key(fact.key, keys)
+    parts = ",".join(map(_string, _parts(key, fact.instance, addresses=addresses)))
     return f"[{_string(fact.key)},[{parts}],{_form(fact.reading)}]"
 
 
 def digest(entries: Iterable[str]) -> str:
-    """Return the node digest that all entries make together; empty ones add nothing."""
+    """Return the digest that all entries make together; empty ones add nothing."""
     return _digest(filter(None, entries))
 
 

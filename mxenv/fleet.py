@@ -7,7 +7,7 @@ from string import ascii_uppercase
 from typing import TYPE_CHECKING
 
 from mxenv.facts import Absent, Observed, Unreadable
-from mxenv.fingerprint import fingerprint, stack_diff
+from mxenv.fingerprint import fingerprint, stack_apart
 from mxenv.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -141,9 +141,9 @@ def groups(
     ordered = sorted(by_stack.items(), key=lambda entry: -len(entry[1]))
     if not ordered:
         return ()
-    largest = one_of(ordered[0][0])
+    apart = stack_apart(one_of(ordered[0][0]), keys)
     return tuple(
-        _group(number, stack, addresses, stack_diff(largest, one_of(stack), keys))
+        _group(number, stack, addresses, apart(one_of(stack)) if number else ())
         for number, (stack, addresses) in enumerate(ordered)
     )
 

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mxenv import _files, bulk, fleet
-from mxenv import snapshot as files
 from mxenv.addresses import ADDRESS
 from mxenv.api import fleets, nodes
 from mxenv.errors import MxenvError, SnapshotError
@@ -79,8 +78,10 @@ def judge(
                 else fleets.not_asked(member)
             )
 
+    own = _Worker(judging).bulk
+
     def one_of(stack: str) -> Snapshot:
-        return files.from_json(zlib.decompress(stacks[stack]).decode(), context=stack)
+        return own.read(zlib.decompress(stacks[stack]).decode(), address=stack)
 
     return Fleet(members=tuple(members), groups=fleet.groups(members, one_of, nodes.keys())), tuple(
         verdicts

@@ -156,6 +156,12 @@ def test_what_is_wrong_is_told_with_its_place(change: tuple[str, str], said: str
         many.take(broken, address="a")
 
 
+def test_a_snapshot_is_read_as_it_is_however_it_is_written() -> None:
+    many, _ = fresh()
+    for given in (text(NODE), text(NODE), text(NODE).replace('"facts"', ' "facts"')):
+        assert many.read(given, address="a") == NODE
+
+
 def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bulk, "MOST_LINES", 4)
     monkeypatch.setattr(bulk, "MOST_SETS", 1)
