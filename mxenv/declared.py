@@ -160,17 +160,29 @@ def _environments(
     targets = {link.target for link in links}
     for source in sources:
         own, named = asked[source.file], naming.get(source.file, [])
-        staged: tuple[Asked | Link, ...] = (*own, *named)
-        ends = dict.fromkeys(one.stages for one in staged if one.stages)
-        for end in ends:
-            meant = [link.target for link in named if link.stages == end[: len(link.stages)]]
+        staged: dict[int, list[Asked | Link]] = {}
+        for one in (*named, *own):
+            for number in one.stages[-1:]:
+                staged.setdefault(number, []).append(one)
+        for end in _ends(own, named):
+            parts = [one for number in end for one in staged.get(number, ())]
+            meant = [one.target for one in parts if isinstance(one, Link)]
             lines = [one for file in _reached(meant, naming) for one in asked[file]]
-            lines += (one for one in own if one.stages == end[: len(one.stages)])
-            base = next(one.base for one in staged if one.stages == end)
-            yield lines, Scene(base=base), True
-        if not ends and source.file not in targets:
+            lines += (one for one in parts if isinstance(one, Asked))
+            yield lines, Scene(base=parts[-1].base), True
+        if not staged and source.file not in targets:
             lines = [one for file in _reached([source.file], naming) for one in asked[file]]
             yield lines, Scene(), False
+
+
+def _ends(asked: Iterable[Asked], links: Iterable[Link]) -> Iterator[tuple[int, ...]]:
+    """Yield the stages that install something, each with those below; one that others add to not.
+
+    Whatever a stage has, all that are built upon it have as well.
+    """
+    every = dict.fromkeys(one.stages for one in (*asked, *links) if one.stages)
+    below = {number for stages in every for number in stages[:-1]}
+    yield from (stages for stages in every if stages[-1] not in below)
 
 
 def _reached(files: Iterable[str], naming: Mapping[str, Sequence[Link]]) -> Sequence[str]:
