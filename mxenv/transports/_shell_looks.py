@@ -82,7 +82,7 @@ def _look(
             return
         try:
             shelf.known.update(read(sections))
-        except (ValueError, LookupError):
+        except (ValueError, LookupError, OverflowError):
             # A program that prints something else than all others costs its own files.
             shelf.known.update(dict.fromkeys(keys, reading.CUT))
 

@@ -18,12 +18,21 @@ import os
 
 UTILITIES = "/usr/bin:/bin:/usr/sbin:/sbin:/usr/local/bin"
 """Where the shell's own helpers are; only what is in none of them is looked for elsewhere."""
+PROGRAMS = (
+    "awk cat cd command dd df echo env getconf grep head kill ls od openssl printf read readlink"
+    " sed sha256sum sleep stat test true uname wait wc"
+)
+"""What the shell must not take for a function that somebody exported, as bash can."""
 FIELDS = ("Package: ", "Status: ", "Version: ")
 LATER = 5
 """Seconds after the time limit at which the node ends all by itself: nobody told it to."""
 
 LIBRARY = r"""
 exec 8>&2 2>/dev/null
+set +aefmuvxC
+unalias -a
+unset -f @programs@
+if (set +o pipefail); then set +o pipefail; fi
 S=@session@
 K() {
   z=; if echo x | MXENV_RUNS= grep -z x >/dev/null; then z=-z; fi

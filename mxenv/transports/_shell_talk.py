@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING
 from mxenv.transports._commands import DIRECTORIES, FLOOD, OUTPUT_LIMIT
 from mxenv.transports._parts import FIELDS
 from mxenv.transports._shell_commands import Board
-from mxenv.transports._shell_script import HELLO, LATER, LIBRARY, UTILITIES, fill, quote
+from mxenv.transports._shell_script import (
+    HELLO,
+    LATER,
+    LIBRARY,
+    PROGRAMS,
+    UTILITIES,
+    fill,
+    quote,
+)
 from mxenv.transports._watched import LATE
 
 if TYPE_CHECKING:
@@ -122,6 +130,7 @@ class Talk:
         library = fill(
             LIBRARY,
             session=self.session,
+            programs=PROGRAMS,
             utilities=UTILITIES,
             fields=" ".join(f"-e {quote(f'/^{name.decode()}/p')}" for name in (b"$", *FIELDS)),
             limit=OUTPUT_LIMIT,

@@ -20,8 +20,12 @@ from mxenv.facts import Absent, Unreadable
 from mxenv.question import Env, File, Found, Glob, Link, Part, Question, Space, Stat, Symbols
 from mxenv.transports import Terms, _shell
 from mxenv.transports._disk import DiskTree
+from mxenv.transports._shell_looks import looks, prefix
 from mxenv.transports._shell_pipe import ProcessPipe
-from mxenv.transports._tree import Walker
+from mxenv.transports._shell_script import PROGRAMS
+from mxenv.transports._shell_talk import Sections
+from mxenv.transports._shell_tree import ShellTree
+from mxenv.transports._tree import Unanswered, Walker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -394,3 +398,29 @@ def test_what_came_before_a_connection_broke_is_told_and_nothing_else(
     assert all(given.passing for given in told.values() if isinstance(given, Unreadable))
     if most >= 400_000:
         assert 0 < sum(question in known for question in files) < len(files)
+
+
+def test_what_a_login_makes_of_its_shell_changes_no_answer(argv: list[str], tmp_path: Path) -> None:
+    fill(tmp_path, ODD)
+    with shell([*argv, "-aefuxvC"]) as host:
+        agree(host, *about(tmp_path))
+
+
+@pytest.mark.parametrize("options", ["", "noglob", "errexit:nounset:pipefail", "monitor"])
+def test_what_was_exported_for_bash_changes_no_answer(tmp_path: Path, options: str) -> None:
+    fill(tmp_path, ODD)
+    functions = [f"BASH_FUNC_{name}%%=() {{ echo evil; }}" for name in PROGRAMS.split()]
+    given = ["env", *functions, f"SHELLOPTS={options}", "bash", "--posix"]
+    with shell(given) as host:
+        agree(host, *about(tmp_path))
+
+
+def test_numbers_that_no_file_can_have_cost_that_file_only() -> None:
+    path = "/line\nbreak"
+    tree = ShellTree()
+    with pytest.raises(Unanswered, match="not asked"):
+        tree.lstat(path)
+    (look,), _ = looks(tree, prefix())
+    look.take(Sections({"": b"f " + b"f" * 40 + b" 1"}))
+    with pytest.raises(Unanswered, match="not understood"):
+        tree.lstat(path)
