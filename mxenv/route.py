@@ -60,8 +60,11 @@ class Way:
 def ways(found: Stack, matrix: Matrix) -> tuple[Way, ...]:
     """Return a way to every set that these cards can have, the shortest first.
 
-    What was tested on other cards is no way: a card is not replaced to please a matrix.
+    What was tested on other cards is no way: a card is not replaced to please a matrix. Where no
+    card is, nothing leads to one.
     """
+    if found.no_cards and not found.image:
+        return ()
     rows: list[Release | Tested] = [row for row in matrix.releases if sdk_family(row.sdk)]
     rows += (row for row in matrix.tested if _serves(row, found, matrix))
     there: dict[tuple[Change, ...], Way] = {}

@@ -142,6 +142,9 @@ def _reading(snapshot: Snapshot, key: FactKey, instance: str, value: str) -> Rea
     before = snapshot.reading(key.name, instance)
     if isinstance(before, Observed) and isinstance(before.value, tuple):
         return Observed(tuple(part.strip() for part in value.split(",")))
+    number = isinstance(before, Observed) and isinstance(before.value, int | float)
+    if number and not (value.isascii() and value.isdecimal()):
+        raise UsageError(f"{value!r} is no number, and {key.name} is one", hint=SHAPE)
     text = isinstance(before, Observed) and isinstance(before.value, str)
     if text or key.name == PACKAGE or not value.isascii() or not value.isdecimal():
         return Observed(value)

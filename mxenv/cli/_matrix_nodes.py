@@ -12,6 +12,7 @@ import click
 
 from mxenv.cli import _options, _status
 from mxenv.cli._output import PLAIN, Output, answers, emit
+from mxenv.errors import UsageError
 from mxenv.verdict import Outcome, Verdict
 
 if TYPE_CHECKING:
@@ -199,6 +200,9 @@ def add_tested(  # noqa: PLR0913 - every option is an argument
     """
     from mxenv.api import matrices, nodes  # noqa: PLC0415 - imported late: --help needs none
 
+    for name, text in (("--evidence", evidence), ("--who", who)):
+        if text is not None and not text.strip():
+            raise UsageError(f"{name} says nothing", hint="a row without evidence is a guess")
     given = nodes.snapshot_of(snapshot, now=_options.now())
     learned = matrices.add_tested(
         given,

@@ -129,9 +129,13 @@ class TestNearest:
         assert first.endswith(": COMPATIBLE, as it is")
 
     def test_where_no_way_gets_there_the_status_is_unknown(self) -> None:
-        result = mxenv("matrix", "nearest", RECORDINGS / "plain-debian12", "--count", "1")
-        assert result.exit_code == 3
-        assert "still unknown: MX101" in result.stdout
+        dark = mxenv("matrix", "nearest", RECORDINGS / "c550-8cards", "--count", "1")
+        assert dark.exit_code == 3
+        assert "still unknown: MX112 metax.device.bios" in dark.stdout
+        for name in ("plain-debian12", "nvidia-h100-8cards"):
+            result = mxenv("matrix", "nearest", RECORDINGS / name)
+            assert (result.exit_code, result.stdout) == (3, "")
+            assert "no row of the matrix is for these cards" in result.stderr
 
 
 class TestWhatIf:
@@ -205,6 +209,15 @@ class TestAddTested:
         assert result.exit_code == 2
         assert "cannot become a tested row: metax.sdk: unreadable" in result.stderr
         assert not site.exists()
+
+    def test_nothing_is_no_evidence(self, tmp_path: Path) -> None:
+        site = tmp_path / "site.toml"
+        for option in ("--evidence", "--who"):
+            result = mxenv(
+                *("matrix", "add-tested", GOOD, "--evidence", "x", "--out", site),
+                *(option, " "),
+            )
+            assert (result.exit_code, site.exists()) == (2, False)
 
     def test_a_node_that_a_broken_row_speaks_of_stays_so_and_it_is_said(
         self, tmp_path: Path

@@ -149,6 +149,11 @@ def test_what_was_tested_on_other_cards_is_no_way() -> None:
     assert "elsewhere" in found(node(MIXED, model="X201"))
 
 
+def test_a_node_without_a_card_is_near_to_nothing() -> None:
+    assert found(node(MIXED, model=None, count=0)) == {}
+    assert found(node(MIXED, model=None, count=0, view=View.IMAGE)) != {}
+
+
 def test_a_release_for_no_whole_family_is_no_way() -> None:
     rows = '[[release]]\nid = "p"\nsdk = "3.9.*"\ncomponents = { vllm = "0.9" }\nEVIDENCE\n'
     assert found(node(MIXED), rows) == {}

@@ -155,6 +155,8 @@ def test_a_variable_that_is_not_set_can_be() -> None:
     [
         ("metax.sdk", "sets nothing"),
         ("metax.sdk= ", "sets nothing"),
+        ("metax.device.count=many", "'many' is no number, and metax.device.count is one"),
+        ("metax.device.count=²", "is no number"),
         ("metax.sdc=3", "no probe declares the fact 'metax.sdc'"),
         ("python.package[torch].sdk=3", "sets a part of a version"),
         ("metax.device.bios=1.13", "no metax.device.bios is known of node-1"),
