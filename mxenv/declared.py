@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 from mxenv import belonging, pins, replacement
 from mxenv.asked import Asked, Based, Elsewhere, Index, Unread
 from mxenv.redaction import clean
-from mxenv.replacement import Scene
+from mxenv.scene import Scene
 from mxenv.verdict import Finding, Outcome, Place
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from mxenv.asked import Source
-    from mxenv.replacement import Ground, Surroundings
+    from mxenv.scene import Ground, Surroundings
 
 MOST_UNREAD = 20
 """Lines of a file that are shown one by one: what is none of its kind has hundreds."""
@@ -160,11 +160,12 @@ def _environments(
     targets = {link.target for link in links}
     for source in sources:
         own, named = asked[source.file], naming.get(source.file, [])
+        every: tuple[Asked | Link, ...] = (*named, *own)
         staged: dict[int, list[Asked | Link]] = {}
-        for one in (*named, *own):
+        for one in every:
             for number in one.stages[-1:]:
                 staged.setdefault(number, []).append(one)
-        for end in _ends(own, named):
+        for end in _ends(every):
             parts = [one for number in end for one in staged.get(number, ())]
             meant = [one.target for one in parts if isinstance(one, Link)]
             lines = [one for file in _reached(meant, naming) for one in asked[file]]
@@ -175,12 +176,12 @@ def _environments(
             yield lines, Scene(), False
 
 
-def _ends(asked: Iterable[Asked], links: Iterable[Link]) -> Iterator[tuple[int, ...]]:
+def _ends(given: Iterable[Asked | Link]) -> Iterator[tuple[int, ...]]:
     """Yield the stages that install something, each with those below; one that others add to not.
 
     Whatever a stage has, all that are built upon it have as well.
     """
-    every = dict.fromkeys(one.stages for one in (*asked, *links) if one.stages)
+    every = dict.fromkeys(one.stages for one in given if one.stages)
     below = {number for stages in every for number in stages[:-1]}
     yield from (stages for stages in every if stages[-1] not in below)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from packaging.specifiers import SpecifierSet
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from mxenv.matrix import Matrix
-    from mxenv.verdict import Place
+    from mxenv.scene import Ground, Scene, Surroundings
 
 NVIDIA = "nvidia"
 PLUGINS: Mapping[str, tuple[str, ...]] = {"vllm": ("vllm-metax", "vllm-plugin-fl", "vllm-fl")}
@@ -29,58 +28,8 @@ that has no device code, and its version tells nothing of that.
 """
 
 _PLUGINS = frozenset(name for names in PLUGINS.values() for name in names)
-_VENDOR = re.compile(r"(?<![a-z0-9])(?:mx)?(?:metax|maca)(?![a-z])")
 _TORCH = re.compile(r"torch([0-9]+\.[0-9]+)")
 KEEP = "Ask for the vendor's build, or leave it out: the base has it."
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ground:
-    """An image that a project's lock, or image description, is about."""
-
-    reference: str
-    """The base, as it is written there."""
-    accelerator: str
-    place: Place
-    held: Mapping[str, tuple[str, Place]]
-    """Every distribution inside, with its version and the line that says so."""
-    known: bool = True
-    """False if only the image description is there: what is inside is not known."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
-    """What a project says of its images, and what the matrix knows of the vendor's builds."""
-
-    grounds: tuple[Ground, ...] = ()
-    published: Mapping[str, tuple[str, ...]]
-    """Versions of the vendor's builds by distribution, as `published` gives them."""
-    matrix: Matrix | None = None  # what sets of pins are held against
-    vendors_asked: bool = False
-    """True if some line asks for a build of the vendor by itself."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scene:
-    """Where a statement takes effect: in which image, and what is known of it."""
-
-    base: str = ""
-    """The image; empty: any that the project is about."""
-    forced: bool = False
-
-    def grounds(self, around: Surroundings) -> tuple[Ground, ...]:
-        """Return the images that are meant, those for no accelerator aside."""
-        meant = (one for one in around.grounds if one.accelerator != "none")
-        if not self.base:
-            return tuple(meant)
-        return tuple(one for one in meant if _same_image(one.reference, self.base))
-
-    def accelerators(self, around: Surroundings) -> frozenset[str]:
-        """Return which accelerators it is for, as far as anything says so."""
-        found = {one.accelerator for one in self.grounds(around)}
-        if _VENDOR.search(self.base.lower()) or (around.vendors_asked and not self.base):
-            found.add("metax")
-        return frozenset(found)
 
 
 def published(matrix: Matrix) -> dict[str, tuple[str, ...]]:
@@ -103,14 +52,6 @@ def kept(name: str, version_there: str, ground: Ground) -> bool:
 def _is_vendors(text: str) -> bool:
     tag = version.tag(text)
     return tag is not None and tag.vendor != cuda.TAG
-
-
-def _same_image(one: str, other: str) -> bool:
-    """Tell whether two references are one image: the same digest, or the same name and tag."""
-    (name, _, digest), (other_name, _, other_digest) = one.partition("@"), other.partition("@")
-    if digest and other_digest:
-        return digest == other_digest
-    return bool(name) and name == other_name
 
 
 def findings(
@@ -142,8 +83,8 @@ def _asked(one: Asked, scene: Scene, around: Surroundings, beside: set[str]) -> 
             yield from _held(one, scene, ground)
     if not known and "metax" in scene.accelerators(around):
         yield from (_own_build if vendors_own(one) else _unknown_base)(one, scene, around)
-    bare = not (scene.base or around.grounds or around.vendors_asked)
-    if bare and one.name in around.published and not (one.limits or vendors_own(one)):
+    bare = one.name in around.published and not (one.limits or vendors_own(one))
+    if bare and scene.untold(around):
         found = f"{_said(one)}, and nothing here says which accelerator it is for"
         yield _may(one, found, "a lock or an image.toml beside it")
     yield from _without_plugin(one, scene, around, beside)
@@ -253,7 +194,7 @@ def _cuda_index(one: Index, scene: Scene, around: Surroundings) -> Iterator[Find
 def _cuda(one: Asked | Index, scene: Scene, around: Surroundings, found: str) -> Iterator[Finding]:
     """Yield that something is built for CUDA, if it is not for cards that run that."""
     accelerators = scene.accelerators(around)
-    if accelerators == {NVIDIA} or (scene.base and not accelerators):
+    if accelerators == {NVIDIA} or (scene.base and not (accelerators or scene.untold(around))):
         return
     wrong = bool(accelerators) and NVIDIA not in accelerators
     if wrong:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from mxenv import _files, toml_strings
 from mxenv.api import _scan, project
-from mxenv.replacement import Ground
+from mxenv.scene import Ground
 from mxenv.verdict import Place
 
 if TYPE_CHECKING:

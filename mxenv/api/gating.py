@@ -22,7 +22,8 @@ from mxenv.api import (
 from mxenv.api._subjects import Pair, Sources
 from mxenv.errors import UsageError
 from mxenv.grounds import grounded
-from mxenv.replacement import Surroundings, published
+from mxenv.replacement import published
+from mxenv.scene import Surroundings
 from mxenv.verdict import Finding, Outcome, Place, Verdict
 from mxenv.version import tag
 
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from mxenv.api._grounds import Lines
     from mxenv.lock import Lock
     from mxenv.matrix import Matrix
-    from mxenv.replacement import Ground
+    from mxenv.scene import Ground
     from mxenv.verdict import Waiver
 
 NO_ACCELERATOR = "none"

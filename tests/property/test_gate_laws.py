@@ -16,7 +16,7 @@ from pip_requirements_parser import RequirementsFile
 from mxenv import containerfile, requirement_lines, stages, toml_strings
 from mxenv.asked import Asked, Source, Unread
 from mxenv.declared import judge
-from mxenv.replacement import Ground, Surroundings
+from mxenv.scene import Ground, Surroundings
 from mxenv.shell_words import commands
 from mxenv.verdict import Outcome, Place
 

@@ -8,7 +8,7 @@ from _stacks import matrix
 from mxenv import belonging, requirement_lines, stages
 from mxenv.asked import Asked, Source
 from mxenv.declared import Link, judge
-from mxenv.replacement import Ground, Surroundings
+from mxenv.scene import Ground, Surroundings
 from mxenv.verdict import Place
 
 MATRIX = matrix("""

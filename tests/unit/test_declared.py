@@ -7,7 +7,7 @@ import pytest
 from mxenv import requirement_lines, stages
 from mxenv.asked import Elsewhere, Source, Statement, Unread
 from mxenv.declared import MOST_UNREAD, Link, judge
-from mxenv.replacement import Ground, Surroundings
+from mxenv.scene import Ground, Surroundings
 from mxenv.verdict import Outcome, Place
 
 LOCK = Place(file="lockfiles/pylock.x.toml", line=7)
