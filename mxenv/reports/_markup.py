@@ -32,11 +32,13 @@ code { font-family: ui-monospace, monospace; font-size: .95em; }
 .unknown { color: var(--unsure); font-weight: 700; }
 .compatible { color: var(--good); font-weight: 700; }
 .waived { color: var(--waived); font-weight: 700; }
+.incompatible, .unknown, .compatible { white-space: nowrap; }
+tbody th, td:nth-child(5) { min-width: 12rem; }
 @media print { :root { --ink: #000; --paper: #fff; --line: #888; --soft: #eee; --bad: #000;
   --unsure: #000; --good: #000; --waived: #000; --link: #000; }
   body { max-width: none; padding: 0; font-size: 9pt; } table { font-size: 8pt; }
   .scroll { overflow: visible; } thead { display: table-header-group; }
-  tr { break-inside: avoid; } th, td { min-width: 0; } }
+  tr { break-inside: avoid; } th, td, tbody th, td:nth-child(5) { min-width: 0; } }
 """
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 """Whatever a node has put into a name, a browser fetches and runs nothing for it."""
