@@ -10,6 +10,7 @@ from mxenv.question import Answers, Command, Completed, File, Found, Glob, Link,
 from mxenv.vendors._metax_brand import METAX, SECONDS, Brand, speaks
 from mxenv.vendors._metax_place import MODULE, Place
 from mxenv.vendors._mxsmi import version
+from mxenv.vendors._place import ON_HOST
 from mxenv.vendors._words import excerpt, matched, plain
 
 if TYPE_CHECKING:
@@ -34,7 +35,6 @@ MORE_BUILT = (
 """Asked only where there is a card, since a node may have many kernels."""
 MODINFO = Command(("modinfo", NAME), seconds=SECONDS)
 
-ON_HOST = Unreadable("the modules of the running kernel lie on the host")
 QUESTIONS: tuple[Question, ...] = (VERSION, PARAMETERS, MODULES, KERNEL, *BUILT)
 
 _STATE = r"^{} \d+ \d+ \S+ (\w+)"
@@ -173,6 +173,8 @@ def _modinfo(answers: Answers, place: Place) -> Iterator[Fact]:
     if MODINFO not in answers.given:
         none = place.driver is False and all(answers[glob] == Absent() for glob in BUILT)
         reading: Reading = Absent() if none else Unreadable("not asked")
+        if none and place.container is not False:
+            reading = ON_HOST
         yield from (Fact(key=key, reading=reading, source=source) for key in keys)
         return
     told = _field(answers, "version")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from mxenv.facts import Absent, Fact, Observed, Reading, Unreadable
 from mxenv.question import Answers, Command, File, Found, Glob, Link, Part, Question, Stat
 from mxenv.vendors._nvidia_smi import DRIVER, driver
+from mxenv.vendors._place import ON_HOST
 from mxenv.vendors._words import address, excerpt, found_in
 
 if TYPE_CHECKING:
@@ -202,11 +203,12 @@ def _in_modules(answers: Answers) -> Reading:
 
 def _on_disk(answers: Answers, place: Place) -> Reading:
     """Return the version of the module that the running kernel would load next."""
+    none = Absent() if place.container is False else ON_HOST
     if place.driver is False and all(answers[glob] == Absent() for glob in BUILT):
-        return Absent()
+        return none
     done = answers[MODINFO]
     if not isinstance(done, Unreadable) and not done.timed_out and "not found" in done.stderr:
-        return Absent()
+        return none
     return found_in(done, _MODINFO, Unreadable("there is no modinfo to ask"))
 
 
@@ -243,9 +245,8 @@ def _built(answers: Answers, place: Place) -> Iterator[Fact]:
     if running in built or (built and not running):
         return
     blind = [answer for answer in given if isinstance(answer, Unreadable)]
-    hidden = place.container is not False and place.driver is not False
-    none = Unreadable("the modules of the running kernel lie on the host") if hidden else Absent()
-    reading: Reading = blind[0] if blind else none
+    none: Reading = Absent() if place.container is False else ON_HOST
+    reading = blind[0] if blind else none
     yield Fact(key=key, instance=running, reading=reading, source="/lib/modules/*")
 
 

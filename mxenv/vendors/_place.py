@@ -29,6 +29,10 @@ Pci = dict[str, str]
 """The PCI device id of each card, by its address; empty where it could not be read."""
 
 
+ON_HOST = Unreadable("the modules of the running kernel lie on the host")
+"""What the files of a container say of a module that is not among them."""
+
+
 @frozen(kw_only=False)
 class Place:
     """What has to be known of the place before a device can be spoken of."""
