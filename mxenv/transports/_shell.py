@@ -285,7 +285,7 @@ def opened(  # noqa: PLR0913 - what differs between the ways to a node
         told, number, home, libraries = talk.hello()
         host = ShellHost(
             talk=talk,
-            name=name or told.strip() or "?",
+            name=name or " ".join(told.split()) or "?",
             allowed=allowed,
             loads=variables or {"MACA_PATH": home, "LD_LIBRARY_PATH": libraries},
             variables=variables,

@@ -424,3 +424,15 @@ def test_numbers_that_no_file_can_have_cost_that_file_only() -> None:
     look.take(Sections({"": b"f " + b"f" * 40 + b" 1"}))
     with pytest.raises(Unanswered, match="not understood"):
         tree.lstat(path)
+
+
+class Renamed(ProcessPipe):
+    """A node that says something else than its name."""
+
+    def send(self, data: bytes) -> None:
+        super().send(data.replace(b"uname -n", b"printf ' one\\n\\ntwo '"))
+
+
+def test_the_name_of_a_node_is_one_line() -> None:
+    with _shell.opened(Renamed(["sh"]), Terms(), deadline=time.monotonic() + 30) as host:
+        assert host.name == "one two"
