@@ -48,6 +48,7 @@ def remarks(
     yield from _ranges(matrix)
     yield from _opposed(matrix)
     yield from _tested(matrix, keys)
+    yield from _days(matrix, today)
     if stale is not None:
         yield from _stale(matrix, today, stale)
 
@@ -142,6 +143,21 @@ def _node(row: Tested, keys: Mapping[str, FactKey]) -> Snapshot:
     )
     taken_at = datetime(1970, 1, 1, tzinfo=UTC)
     return Snapshot(node=row.row, view=View.HOST, taken_at=taken_at, facts=tuple(facts))
+
+
+def _days(matrix: Matrix, today: date) -> Iterator[Remark]:
+    """Yield rows with evidence of a day that is not, or is not yet: it would never be stale."""
+    for row in matrix.rows:
+        for when in dict.fromkeys(piece.when for piece in row.evidence):
+            if not _DATE.fullmatch(when):
+                continue
+            # A month without a day may be the running one.
+            first = dated(when if when.count("-") > 1 else f"{when}-01")
+            if first is None or first > today:
+                said = "no day" if first is None else "a day that is yet to come"
+                hint = "write down when it was seen"
+                message = f"has evidence of {when}, which is {said}"
+                yield Remark(row=row.row, kind="date", message=message, hint=hint)
 
 
 def _stale(matrix: Matrix, today: date, days: int) -> Iterator[Remark]:

@@ -60,6 +60,15 @@ def rule(name: str, *, when: str = "", requires: str = '"metax.sdk >= 3"') -> st
     return RULE.format(id=name, when=when, requires=requires)
 
 
+EVIDENCED = """
+[[rule]]
+id = "x"
+text = "t"
+requires = ["metax.sdk >= 3"]
+evidence = [{ link = "l", who = "w", when = "WHEN", grade = "site" }]
+"""
+
+
 def said(text: str, *, stale: int | None = None) -> list[Remark]:
     return list(remarks(matrix(text), KEYS, today=TODAY, stale=stale))
 
@@ -146,6 +155,26 @@ def test_what_was_seen_working_is_not_broken(when: str) -> None:
 )
 def test_what_a_tested_row_does_not_tell_is_not_held_against_it(when: str) -> None:
     assert told(TESTED + BROKEN.format(when=when)) == []
+
+
+@pytest.mark.parametrize(
+    ("when", "said"),
+    [
+        ("2099-01-01", ["which is a day that is yet to come"]),
+        ("2099-01", ["which is a day that is yet to come"]),
+        ("2026-13", ["which is no day"]),
+        ("2026-02-30", ["which is no day"]),
+        ("2024-02-29", []),
+        (TODAY.isoformat(), []),
+        (TODAY.isoformat()[:7], []),
+        ("revision 2099-01-01", []),
+        ("", []),
+    ],
+)
+def test_evidence_is_of_a_day_that_was(when: str, said: list[str]) -> None:
+    row = EVIDENCED.replace("WHEN", when)
+    assert [one.message.partition(", ")[2] for one in remarks(
+        matrix(row), KEYS, today=TODAY)] == said  # fmt: skip
 
 
 def test_old_evidence_is_pointed_out_where_none_is_newer() -> None:
