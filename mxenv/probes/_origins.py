@@ -67,7 +67,7 @@ def _direct(text: str) -> Reading:
     """Return what PEP 610 has, once what is secret in it is gone."""
     try:
         given = json.loads(text)
-        url: str = given["url"]
+        url: object = given["url"]
     except (ValueError, KeyError, TypeError, RecursionError):
         return BROKEN
     if not isinstance(url, str) or MASK in url:

@@ -12,13 +12,15 @@ from mxenv.probes._importing import Path, path_of
 from mxenv.question import Found
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
     from mxenv.facts import Reading
     from mxenv.probes._distributions import Distribution
     from mxenv.probes._environment import Environment
     from mxenv.probes._found import Disk
     from mxenv.question import Question
+
+    _Look = Callable[[Path, Disk], Mapping[str, tuple[str, ...] | Unreadable]]
 
 DIGEST = re.compile(r"[0-9a-f]{64}")
 ALTERED = "python.package.altered"
@@ -155,7 +157,9 @@ def _path(environment: Environment, disk: Disk, *, volatile: bool) -> Iterator[F
     """Yield which distributions are there twice, and which are hidden by something else."""
     path = path_of(environment, disk)
     kept = path.lasting()
-    for key, look in (("copies", _importing.copies), ("shadowed", _shadowed)):
+    looks: tuple[tuple[str, _Look], ...]
+    looks = (("copies", _importing.copies), ("shadowed", _shadowed))
+    for key, look in looks:
         usual = look(kept, disk)
         yield from _found(key, environment, usual, kept, volatile=volatile)
         if len(path.entries) != len(kept.entries):
@@ -168,7 +172,7 @@ def _path(environment: Environment, disk: Disk, *, volatile: bool) -> Iterator[F
 def _found(
     key: str,
     environment: Environment,
-    values: dict[str, tuple[str, ...] | Unreadable],
+    values: Mapping[str, tuple[str, ...] | Unreadable],
     path: Path | None,
     *,
     volatile: bool,
