@@ -87,6 +87,7 @@ def _finding(code: str, outcome: Outcome, row: Requirement, checks: Sequence[Che
         because=row.evidence,
         remedy="" if code == "MX125" else row.remedy,
         row=row.row,
+        advice=code == "MX126" and outcome is Outcome.COMPATIBLE,
     )
 
 
@@ -108,6 +109,7 @@ def _advice(row: Requirement, checks: Sequence[Check]) -> Finding:
         because=row.evidence,
         remedy=row.remedy,
         row=row.row,
+        advice=True,
     )
 
 

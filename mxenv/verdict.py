@@ -84,10 +84,24 @@ class Finding:
     """What to do, a command where one exists."""
     row: str = ""
     """The matrix row, as ``metax.toml:rule:wheel-same-maca``."""
+    advice: bool = False
+    """True if nobody could look, or all may be well without it: told, and counted neither way."""
     waiver: Waiver | None = None
     """Set if the finding stands but does not count."""
     place: Place | None = None
     """Where in a file it is to be corrected, if a line of one says it."""
+
+    @property
+    def word(self) -> str:
+        """Return what came of it in a word, for people."""
+        if self.waiver is not None:
+            return "waived"
+        return "advice" if self.advice else self.outcome.word
+
+    @property
+    def counts(self) -> bool:
+        """Return whether a verdict follows from it: nobody answers for it, somebody could look."""
+        return self.waiver is None and not self.advice
 
 
 @frozen
@@ -103,4 +117,4 @@ class Verdict:
     @property
     def outcome(self) -> Outcome:
         """The worst finding; having checked nothing is not compatibility."""
-        return min((f.outcome for f in self.findings if f.waiver is None), default=Outcome.UNKNOWN)
+        return min((f.outcome for f in self.findings if f.counts), default=Outcome.UNKNOWN)

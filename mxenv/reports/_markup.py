@@ -31,7 +31,7 @@ code { font-family: ui-monospace, monospace; font-size: .95em; }
 .incompatible { color: var(--bad); font-weight: 700; }
 .unknown { color: var(--unsure); font-weight: 700; }
 .compatible { color: var(--good); font-weight: 700; }
-.waived { color: var(--waived); font-weight: 700; }
+.waived, .advice { color: var(--waived); font-weight: 700; }
 .incompatible, .unknown, .compatible { white-space: nowrap; }
 tbody th, td:nth-child(5) { min-width: 12rem; }
 @media print { :root { --ink: #000; --paper: #fff; --line: #888; --soft: #eee; --bad: #000;

@@ -78,10 +78,8 @@ def table(rows: Sequence[Sequence[str]], *, gap: int = 2) -> list[str]:
 
 
 def counted(findings: Sequence[Finding]) -> str:
-    """Return how many findings there are of each outcome, worst first, waived ones apart."""
-    standing = [finding.outcome for finding in findings if finding.waiver is None]
-    words = [f"{standing.count(o)} {o.word}" for o in Outcome if o in standing]
-    waived = len(findings) - len(standing)
-    if waived:
-        words.append(f"{waived} waived")
-    return ", ".join(words) or "nothing was checked"
+    """Return how many findings there are of each outcome, worst first, then what does not count."""
+    told = [finding.word for finding in findings]
+    words = (*(outcome.word for outcome in Outcome), "advice", "waived")
+    counts = (f"{told.count(word)} {word}" for word in words if word in told)
+    return ", ".join(counts) or "nothing was checked"

@@ -41,12 +41,13 @@ def _verdict(verdict: Verdict) -> str:
     return head + (table(f"Findings on {verdict.subject}", FINDINGS, rows) if rows else "")
 
 
-def _rank(finding: Finding) -> tuple[bool, int, str, str]:
-    return (finding.waiver is not None, finding.outcome, finding.code, finding.subject)
+def _rank(finding: Finding) -> tuple[bool, int, bool, str, str]:
+    waived = finding.waiver is not None
+    return (waived, finding.outcome, finding.advice, finding.code, finding.subject)
 
 
 def _finding(finding: Finding) -> tuple[str, ...]:
-    outcome = marked(finding.outcome.word)
+    outcome = marked("advice" if finding.advice else finding.outcome.word)
     if waiver := finding.waiver:
         until = f"waived by {waiver.owner} until {waiver.expires.isoformat()}: {waiver.reason}"
         outcome += f"<br>{marked('waived', until)}"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mxenv.verdict import Evidence, Finding, Verdict, Waiver
 
 SCHEMA = "mxenv.verdict/1"
-Field = str | list[dict[str, str]] | dict[str, str] | dict[str, str | int] | None
+Field = bool | str | list[dict[str, str]] | dict[str, str] | dict[str, str | int] | None
 
 
 class _Judged(TypedDict):
@@ -63,6 +63,8 @@ def _finding(finding: Finding) -> dict[str, Field]:
         "row": finding.row,
         "waiver": _waiver(finding.waiver) if finding.waiver else None,
     }
+    if finding.advice:
+        said["advice"] = True
     if finding.place is not None:
         where: dict[str, str | int] = {"file": finding.place.file, "line": finding.place.line}
         said["place"] = where

@@ -26,7 +26,7 @@ def verdicts(given: Sequence[Verdict], page: Page) -> str:  # noqa: ARG001 - no 
 
 
 def _suite(root: ET.Element, verdict: Verdict) -> None:
-    waived = sum(finding.waiver is not None for finding in verdict.findings)
+    skipped = sum(not finding.counts for finding in verdict.findings)
     failed = sum(
         finding.waiver is None and finding.outcome is not Outcome.COMPATIBLE
         for finding in verdict.findings
@@ -37,7 +37,7 @@ def _suite(root: ET.Element, verdict: Verdict) -> None:
         name=harmless(verdict.subject),
         tests=str(len(verdict.findings) or 1),
         failures=str(failed if verdict.findings else 1),
-        skipped=str(waived),
+        skipped=str(skipped),
     )
     for finding in verdict.findings:
         _case(suite, finding)
@@ -57,6 +57,8 @@ def _case(suite: ET.Element, finding: Finding) -> None:
     if waiver := finding.waiver:
         message = f"waived by {waiver.owner} until {waiver.expires.isoformat()}: {waiver.reason}"
         ET.SubElement(case, "skipped", message=harmless(message))
+    elif finding.advice:
+        ET.SubElement(case, "skipped", message=f"advice: {found}")
     elif finding.outcome is not Outcome.COMPATIBLE:
         failure = ET.SubElement(case, "failure", type=finding.outcome.word, message=found)
         failure.text = "\n".join(harmless(line) for line in _details(finding))

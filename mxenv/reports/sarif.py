@@ -64,7 +64,7 @@ def _result(verdict: Verdict, finding: Finding, index: int) -> dict[str, object]
     result: dict[str, object] = {
         "ruleId": finding.code,
         "ruleIndex": index,
-        "kind": KINDS[finding.outcome],
+        "kind": "informational" if finding.advice else KINDS[finding.outcome],
         "level": LEVELS[finding.outcome],
         "message": {"text": _message(finding)},
         "locations": [_location(verdict, finding)],

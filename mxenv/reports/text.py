@@ -44,8 +44,9 @@ def _verdict(verdict: Verdict, page: Page) -> Iterator[str]:
     yield from _summary(verdict, page)
 
 
-def _rank(finding: Finding) -> tuple[bool, int, str, str]:
-    return (finding.waiver is not None, finding.outcome, finding.code, finding.subject)
+def _rank(finding: Finding) -> tuple[bool, int, bool, str, str]:
+    waived = finding.waiver is not None
+    return (waived, finding.outcome, finding.advice, finding.code, finding.subject)
 
 
 def _shown(finding: Finding, page: Page) -> bool:
@@ -53,10 +54,10 @@ def _shown(finding: Finding, page: Page) -> bool:
 
 
 def _finding(finding: Finding, page: Page) -> Iterator[str]:
-    word = "waived" if finding.waiver else finding.outcome.word
-    style = "bold cyan" if finding.waiver else STYLES[finding.outcome]
+    style = STYLES[finding.outcome] if finding.counts else "bold cyan"
+    word = page.paint(f"{finding.word:<12}", style)
     subject, *rest = wrapped(finding.subject, page, indent=INDENT)
-    yield f"{page.paint(f'{word:<12}', style)}  {finding.code}  {page.paint(subject, 'bold')}"
+    yield f"{word}  {finding.code}  {page.paint(subject, 'bold')}"
     yield from (page.paint(line, "bold") for line in rest)
     if finding.place is not None:
         yield from labelled("at", str(finding.place), page)

@@ -107,6 +107,36 @@ class TestEveryReport:
         assert rendered(name, good) != rendered(name, NOTHING)
 
 
+ADVISED = verdict(
+    finding(Outcome.UNKNOWN),
+    finding(Outcome.COMPATIBLE),
+    replace(finding(Outcome.COMPATIBLE, "MX127"), advice=True),
+)
+
+
+class TestAdvice:
+    """What nobody could check is told apart from what is fine."""
+
+    def test_it_is_counted_apart(self) -> None:
+        for name in ("text", "html", "github"):
+            assert "1 unknown, 1 compatible, 1 advice" in rendered(name, ADVISED)
+
+    def test_it_has_a_word_of_its_own_in_a_list(self) -> None:
+        said = rendered("text", ADVISED, page=Page(verbose=True))
+        assert "advice        MX127" in said
+        assert said.count("compatible    MX") == 1
+
+    def test_it_is_marked_for_programs(self) -> None:
+        document = json.loads(rendered("json", ADVISED))
+        assert [f.get("advice") for f in document["verdicts"][0]["findings"]] == [None, None, True]
+        results = json.loads(rendered("sarif", ADVISED))["runs"][0]["results"]
+        assert [one["kind"] for one in results] == ["fail", "pass", "informational"]
+
+    def test_a_server_takes_it_for_skipped_and_not_for_passed(self) -> None:
+        suite = ET.fromstring(rendered("junit", ADVISED))[0]  # noqa: S314 - our own
+        assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("3", "1", "1")
+
+
 class TestText:
     def test_the_worst_comes_first_and_waived_findings_last(self) -> None:
         lines = [line for line in rendered("text", BAD).splitlines() if "  MX" in line]

@@ -65,6 +65,7 @@ def test_one_that_is_not_met_means_what_its_row_says(severity: str, outcome: Out
     (unmet,) = found(rows, ("libc.version", "2.31"))
     assert (unmet.code, unmet.outcome) == ("MX126", outcome)
     assert (unmet.subject, unmet.remedy) == ("libc.version", "take a newer system")
+    assert unmet.advice == (severity == "advice")
     assert ("glibc of 2.35 or newer" in unmet.found) == (severity == "advice")
 
 
@@ -76,6 +77,7 @@ def test_one_that_is_not_met_is_a_doubt_unless_its_row_says_more() -> None:
 def test_what_cannot_be_seen_is_advice_and_casts_no_doubt() -> None:
     (advice,) = found(LIBC, ("libc.version", DARK))
     assert (advice.code, advice.outcome) == ("MX127", Outcome.COMPATIBLE)
+    assert advice.advice
     assert advice.found == (
         "glibc of 2.35 or newer; libc.version: unreadable, permission denied (test, host)"
     )

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
 
 import pytest
@@ -31,6 +32,19 @@ def test_a_waived_finding_stands_but_does_not_count() -> None:
 def test_only_waived_findings_are_not_compatibility() -> None:
     findings = (finding(Outcome.INCOMPATIBLE, WAIVER),)
     assert Verdict(subject="n", findings=findings).outcome is Outcome.UNKNOWN
+
+
+def test_advice_counts_neither_for_nor_against_anything() -> None:
+    advice = replace(finding(Outcome.COMPATIBLE), advice=True)
+    assert Verdict(subject="n", findings=(advice,)).outcome is Outcome.UNKNOWN
+    for outcome in Outcome:
+        assert Verdict(subject="n", findings=(finding(outcome), advice)).outcome is outcome
+
+
+def test_a_finding_is_told_in_a_word() -> None:
+    told = [finding(Outcome.UNKNOWN), finding(Outcome.UNKNOWN, WAIVER)]
+    told.append(replace(told[0], outcome=Outcome.COMPATIBLE, advice=True))
+    assert [one.word for one in told] == ["unknown", "waived", "advice"]
 
 
 def test_files_and_reports_have_outcomes_in_lower_case() -> None:
