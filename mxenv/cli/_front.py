@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from mxenv import __version__, _plugins
-from mxenv.cli import _configuration, _status
+from mxenv.cli import _configuration, _nagios, _status
 from mxenv.cli._output import CONTEXT, quiet_stdout, tell, verbosity
 from mxenv.errors import MxenvError
+from mxenv.frozen import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -78,27 +79,54 @@ class Front(click.Group):
         **extra: Any,  # noqa: ANN401 - click's signature
     ) -> NoReturn:
         """Run, and exit with the status that the outcome has; no traceback reaches a user."""
+        plug_in = False
         try:
+            words = sys.argv[1:] if args is None else args
+            plug_in = _nagios.asked(words, {})
             own = _configuration.own()
+            plug_in = _nagios.asked(words, own.options)
             if own.options:
                 extra.setdefault("default_map", own.options)
             status = super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
-        except MxenvError as error:
-            complain(str(error), error.hint)
-            status = error.exit_code
-        except click.ClickException as error:
-            status = _usage(error)
-        except (KeyboardInterrupt, click.Abort):
-            complain("interrupted")
-            status = _status.INTERRUPTED
         except BrokenPipeError:
             quiet_stdout()
             status = _status.NO_READER
-        except OSError as error:
-            status = _os_error(error)
-        except Exception as error:  # noqa: BLE001 - the last one to catch anything
-            status = _bug(error)
+        except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the last one to catch any
+            status = _failed(error, plug_in=plug_in)
         sys.exit(_delivered(status if isinstance(status, int) else 0))
+
+
+@frozen
+class _Failure:
+    """Why a command came to nothing."""
+
+    status: int
+    message: str
+    hint: str = ""
+
+
+def _failed(error: BaseException, *, plug_in: bool) -> int:
+    """Say why a command came to nothing, and return the status that it has."""
+    failure = _failure(error)
+    if plug_in:
+        # It has nothing else to say, and nobody reads its stderr.
+        return _nagios.unknown(failure.message)
+    complain(failure.message, failure.hint)
+    return failure.status
+
+
+def _failure(error: BaseException) -> _Failure:
+    match error:
+        case MxenvError():
+            return _Failure(status=error.exit_code, message=str(error), hint=error.hint)
+        case click.ClickException():
+            return _usage(error)
+        case KeyboardInterrupt() | click.Abort():
+            return _Failure(status=_status.INTERRUPTED, message="interrupted")
+        case OSError():
+            return _os_error(error)
+        case _:
+            return _bug(error)
 
 
 def complain(message: str, hint: str = "") -> None:
@@ -110,7 +138,7 @@ def complain(message: str, hint: str = "") -> None:
         tell(f" hint: {harmless(hint)}")
 
 
-def _usage(error: click.ClickException) -> int:
+def _usage(error: click.ClickException) -> _Failure:
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         # Its message would be the whole help.
         error = click.UsageError("a command is missing", error.ctx)
@@ -118,20 +146,20 @@ def _usage(error: click.ClickException) -> int:
     context = error.ctx if isinstance(error, click.UsageError) else None
     path = context.command_path if context else "mxenv"
     message = message[:1].lower() + message[1:]
-    complain(" ".join(message.split()).removesuffix("."), hint or f"`{path} --help` says more")
-    return _status.USAGE
+    said = " ".join(message.split()).removesuffix(".")
+    return _Failure(status=_status.USAGE, message=said, hint=hint or f"`{path} --help` says more")
 
 
-def _os_error(error: OSError) -> int:
+def _os_error(error: OSError) -> _Failure:
     if os.environ.get("MXENV_DEBUG"):
         raise error
     said = error.strerror or str(error) or type(error).__name__
     place = f"{os.fsdecode(error.filename)}: " if isinstance(error.filename, str | bytes) else ""
     if error.errno in SYSTEM_FAILED or not place:
-        complain(f"{place}the system refused: {said}")
-        return _status.FAILED
-    complain(f"{place}{said[:1].lower()}{said[1:]}", "check the path and its permissions")
-    return _status.INVALID
+        return _Failure(status=_status.FAILED, message=f"{place}the system refused: {said}")
+    message = f"{place}{said[:1].lower()}{said[1:]}"
+    hint = "check the path and its permissions"
+    return _Failure(status=_status.INVALID, message=message, hint=hint)
 
 
 def _delivered(status: int) -> int:
@@ -144,19 +172,19 @@ def _delivered(status: int) -> int:
     except OSError as error:
         quiet_stdout()
         # If writing failed before, it has been said.
-        return status if status == _status.FAILED else _os_error(error)
+        return status if status == _status.FAILED else _failed(error, plug_in=False)
     return status
 
 
-def _bug(error: Exception) -> int:
+def _bug(error: BaseException) -> _Failure:
     if os.environ.get("MXENV_DEBUG"):
         raise error
     said = " ".join(str(error).split())
-    complain(
-        f"a bug in mxenv: {type(error).__name__}: {said}",
-        "run it again with MXENV_DEBUG=1 for the traceback, and report it with that",
+    return _Failure(
+        status=_status.BUG,
+        message=f"a bug in mxenv: {type(error).__name__}: {said}",
+        hint="run it again with MXENV_DEBUG=1 for the traceback, and report it with that",
     )
-    return _status.BUG
 
 
 def _stop(number: int, frame: FrameType | None) -> NoReturn:  # noqa: ARG001 - signal's signature

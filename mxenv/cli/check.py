@@ -11,19 +11,14 @@ from typing import TYPE_CHECKING
 import click
 
 from mxenv.cli import _options, _status
-from mxenv.cli._output import Output, answers, emit
-from mxenv.errors import MxenvError
+from mxenv.cli._output import Output, answers
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
     from mxenv.api.checking import Judging
     from mxenv.fleet import Fleet
     from mxenv.verdict import Verdict, Waiver
-
-SOME = 3
-"""What a Nagios plug-in names, at most: its answer is one line."""
 
 
 @click.command("check", short_help="Check a node against what is known to work.")
@@ -58,7 +53,7 @@ def COMMAND(  # noqa: N802, PLR0913 - a constant; every option is an argument
     """
     judging = _Judging(matrix=matrix, waivers=waivers, env=env, expect=expect)
     if nagios:
-        sys.exit(_nagios(snapshots, asked, judging))
+        sys.exit(_plug_in(snapshots, asked, judging))
     if several := _several(snapshots, asked):
         fleet, verdicts = _judge_all(several, judging, output)
         output.judged_fleet(fleet, verdicts)
@@ -135,34 +130,10 @@ def _judge_all(
         return fleets.judge(asked.tour(told), judged.judge)
 
 
-def _nagios(snapshots: tuple[str, ...], asked: _options.Asked, judging: _Judging) -> int:
-    try:
-        if several := _several(snapshots, asked):
-            _, verdicts = _judge_all(several, judging, Output(quiet=True))
-            return _nagios_many(verdicts)
-        verdict = _judge(snapshots, asked, judging)
-    except MxenvError as error:
-        # A plug-in that could not look has nothing to say but that.
-        emit(f"MXENV UNKNOWN - {error}\n")
-        return _status.NAGIOS_WORDS.index("UNKNOWN")
-    status = _status.nagios(verdict)
-    text = f"{len(verdict.findings)} checked" if status == 0 else _worst(verdict)
-    emit(f"MXENV {_status.NAGIOS_WORDS[status]} - {verdict.subject}: {text}\n")
-    return status
+def _plug_in(snapshots: tuple[str, ...], asked: _options.Asked, judging: _Judging) -> int:
+    from mxenv.cli import _nagios  # noqa: PLC0415 - imported late: only plug-ins need it
 
-
-def _worst(verdict: Verdict) -> str:
-    worst = [f for f in verdict.findings if f.waiver is None and f.outcome is verdict.outcome]
-    return ", ".join(f"{finding.code} {finding.subject}" for finding in worst[:SOME])
-
-
-def _nagios_many(verdicts: Sequence[Verdict]) -> int:
-    outcome = _status.worst(verdicts)
-    bad = [verdict for verdict in verdicts if verdict.outcome is outcome]
-    status = max(map(_status.nagios, bad), default=_status.NAGIOS[outcome])
-    text = f"{len(verdicts)} nodes"
-    if status:
-        named = "; ".join(f"{verdict.subject}: {_worst(verdict)}" for verdict in bad[:SOME])
-        text = f"{len(bad)} of {text}: {named}"
-    emit(f"MXENV {_status.NAGIOS_WORDS[status]} - {text}\n")
-    return status
+    if several := _several(snapshots, asked):
+        _, verdicts = _judge_all(several, judging, Output(quiet=True))
+        return _nagios.answer(verdicts)
+    return _nagios.answer((_judge(snapshots, asked, judging),))

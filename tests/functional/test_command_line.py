@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from mxenv import _plugins
-from mxenv.cli import _status
+from mxenv.cli import _front, _status
 from mxenv.cli._front import FRONT
 from mxenv.verdict import Finding, Outcome, Verdict, Waiver
 
@@ -133,6 +133,33 @@ class TestNagios:
         assert (result.exit_code, result.stderr) == (status, "")
         assert result.stdout.startswith(begins)
         assert result.stdout.count("\n") == 1
+
+    @pytest.mark.parametrize(
+        "typed",
+        [
+            "check --nagios --frob",
+            "check --frob --nagios",
+            "check --nagios --matrix",
+            "check --nagios --on nowhere:x",
+            "check --nagios a.json b.json",
+            "--format frob check --nagios",
+            f"check --nagios --expect frob {GOOD}",
+        ],
+    )
+    def test_what_cannot_be_asked_is_unknown_and_no_alarm(self, typed: str) -> None:
+        result = mxenv(typed)
+        assert (result.exit_code, result.stderr) == (3, "")
+        assert re.fullmatch(r"MXENV UNKNOWN - [^\n]+\n", result.stdout)
+
+    def test_a_variable_that_asks_for_a_plug_in_counts(self) -> None:
+        environment = {"MXENV_CHECK_NAGIOS": "true"}
+        result = CliRunner(env=environment).invoke(FRONT, ["check", "--frob"])
+        assert (result.exit_code, result.stderr) == (3, "")
+
+    def test_a_bug_is_unknown_as_well(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert _front._failed(ZeroDivisionError("by zero"), plug_in=True) == 3
+        said = "MXENV UNKNOWN - a bug in mxenv: ZeroDivisionError: by zero\n"
+        assert capsys.readouterr() == (said, "")
 
     @pytest.mark.parametrize(
         ("outcome", "waivers", "status"),
