@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,12 @@ def test_a_code_is_explained_exactly_if_something_says_it() -> None:
     paths = set(PACKAGE.rglob("*.py")) - {PACKAGE / "codes.py"}
     said = {code for path in paths for code in re.findall(r"\bMX\d{3}\b", path.read_text())}
     assert said == CODES.keys()
+
+
+def test_no_two_files_of_tests_have_one_name() -> None:
+    # pytest would collect but one of them in a run, and refuse the other.
+    names = Counter(path.name for path in (ROOT / "tests").rglob("test_*.py"))
+    assert [name for name, count in names.items() if count > 1] == []
 
 
 @pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda p: p.stem)
