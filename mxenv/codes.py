@@ -513,7 +513,8 @@ CODES: Mapping[str, Code] = {
     "MX412": Code(
         title="the vendor's build may be replaced",
         meaning="Whether a line replaces a build of the vendor cannot be told: no lock says which "
-        "build the base has, or a variable decides which version is asked for.",
+        "build, or which SDK, the base has, nothing says which cards it is for, or a variable "
+        "decides which version is asked for.",
         how="The line was read; what it asks for, or what the base has, is not written down.",
         remedy="Lock the image, or write the version down.",
     ),

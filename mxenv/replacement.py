@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from packaging.specifiers import SpecifierSet
@@ -86,7 +87,9 @@ def _asked(one: Asked, scene: Scene, around: Surroundings, beside: set[str]) -> 
     bare = one.name in around.published and not (one.limits or vendors_own(one))
     if bare and scene.untold(around):
         found = f"{_said(one)}, and nothing here says which accelerator it is for"
-        yield _may(one, found, "a lock or an image.toml beside it")
+        expected = "a lock or an image.toml beside it, or an image whose name tells"
+        remedy = "Run the gate where images/ and lockfiles/ are, or lock the image that it is for."
+        yield replace(_may(one, found, expected), remedy=remedy)
     yield from _without_plugin(one, scene, around, beside)
 
 
