@@ -98,6 +98,10 @@ def _rebooted(snapshot: Snapshot, kernel: str) -> Snapshot:
             facts.append(replace(fact, reading=Unreadable(reason), source=SOURCE))
         else:
             facts.append(fact)
+    for key in dict.fromkeys(fact.key for fact in snapshot.facts if fact.key.endswith(_BUILT)):
+        if not any(fact.instance == kernel for fact in snapshot.of(key)):
+            unseen = Unreadable(reason)
+            facts.append(Fact(key=key, instance=kernel, reading=unseen, source=SOURCE))
     return replace(snapshot, facts=tuple(facts))
 
 

@@ -120,6 +120,7 @@ def test_another_kernel_has_no_module_that_anybody_saw_built() -> None:
     found = after(given, "kernel.release=5.15.0-2")
     lost = known(found, "metax.module.loaded")
     assert lost == Unreadable("supposed: nobody has seen the module built for 5.15.0-2")
+    assert known(found, "metax.module.built[5.15.0-2]") == lost
     assert known(found, "nvidia.module.loaded") == Absent()
     assert found.of("kernel.build") == ()
     for kernel in ("5.15.0-1", "5.15.0-9"):
