@@ -239,7 +239,7 @@ def _based(one: Based) -> Iterator[Finding]:
         subject="base",
         found=found,
         expected="a base with its digest, NAME:TAG@sha256:…",
-        remedy="Give the argument a default that has a digest."
+        remedy="Name the image with its digest, or give the argument a default that has one."
         if one.unclear
         # The words are those of what is judged, and somebody may paste them.
         else f"skopeo inspect --format '{{{{.Digest}}}}' {shlex.quote(f'docker://{said}')}",

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _PAIR = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _INDEX = re.compile(r"(?:PIP|UV)_(?:\w*INDEX(?:_URL)?|FIND_LINKS|TORCH_BACKEND)")
+_IMAGE = re.compile("[/:@]")
+"""What the name of an image has, and that of a stage or a context has not."""
 _SHELL = re.compile(r"(?:\S*/)?(?:ba|da|a|k|z)?sh(?:\s+-\S+)*")
 _MARK = re.compile(r"""\d*<<-?(?:"[^"\s]+"|'[^'\s]+'|[^\s<"']+)""")
 _REQUIREMENTS = re.compile(r"(?i)[^/]*(?:requirements|constraints)[^/]*\.(?:txt|in)")
@@ -122,12 +124,31 @@ def _inside(instruction: Instruction, known: _File, stage: _Stage) -> Iterator[S
             _environment(instruction, stage)
             yield from _indexes(instruction, known, stage, stage.variables)
         case "COPY" | "ADD":
+            yield from _others(instruction, known)
             yield from _copied(instruction, known, stage)
         case "RUN":
+            yield from _others(instruction, known)
             for statement in _run(instruction, known, stage):
                 yield _resolved(statement, stage, instruction)
         case _:
             pass  # installs nothing
+
+
+def _others(instruction: Instruction, known: _File) -> Iterator[Statement]:
+    """Yield the images of which an instruction takes files: ``COPY --from``, ``RUN --mount``."""
+    place = Place(file=known.file, line=instruction.line)
+    named = [flag[7:] for flag in instruction.flags if flag.startswith("--from=")]
+    for flag in instruction.flags:
+        if flag.startswith("--mount="):
+            named += [part[5:] for part in flag[8:].split(",") if part.startswith("from=")]
+    for word in named:
+        reference, missing = expand(word.strip("\"'"), known.arguments)
+        if not reference or reference.isdecimal() or reference.lower() in known.stages:
+            continue
+        unclear = f"{missing} is not known here" if missing else ""
+        if not missing and not _IMAGE.search(reference):
+            unclear = "an image, or a context that is named where it is built"
+        yield Based(reference=reference, place=place, unclear=unclear)
 
 
 def _argument(instruction: Instruction, into: dict[str, str], defaults: dict[str, str]) -> None:

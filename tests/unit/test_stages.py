@@ -48,6 +48,31 @@ def test_what_an_image_is_built_upon(head: str, found: list[tuple[str, str]]) ->
 
 
 @pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("COPY --from=b:1 / /", [("b:1", "")]),
+        ("COPY --from='h/b' / /", [("h/b", "")]),
+        ("ADD --chown=1 --from=b@sha256:0 / /", [("b@sha256:0", "")]),
+        ("RUN --mount=type=bind,from=b:1,target=/b x", [("b:1", "")]),
+        ("COPY --from=$T / /", [("$T", "$T is not known here")]),
+        (
+            "COPY --from=src / /",
+            [("src", "an image, or a context that is named where it is built")],
+        ),
+        ("COPY --from=One / /", []),
+        ("COPY --from=0 / /", []),
+        ("COPY --from= / /", []),
+        ("RUN --mount=type=cache,target=/b x", []),
+        ("COPY b:1 /", []),
+    ],
+)
+def test_an_image_of_which_files_are_taken_is_built_upon(
+    line: str, found: list[tuple[str, str]]
+) -> None:
+    assert bases(f"FROM a:1 AS one\n{line}") == [("a:1", ""), *found]
+
+
+@pytest.mark.parametrize(
     ("text", "reason"),
     [
         ("", "there is no FROM in it"),
