@@ -359,3 +359,19 @@ def test_a_set_that_was_seen_working_beats_a_general_rule() -> None:
     assert "c500-kmd3.8.30-sdk3.5.3.20-vllm-metax" in found.found
     (broken,) = findings(derived(on(changed, {"mcoplib": "0.4.3+maca3.5.3.20.torch2.8"})), row)
     assert (broken.code, broken.outcome) == ("MX111", Outcome.INCOMPATIBLE)
+
+
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [
+        ("/opt/maca/mxgpu_llvm/bin", "MX125"),
+        ("/opt/maca/mxgpu_llvm/bin/", "MX125"),
+        ("yes", "MX126"),
+        ("/usr/bin", "MX126"),
+    ],
+)
+def test_a_compiler_that_is_not_the_sdk_s_is_told(path: str, code: str) -> None:
+    node = derived(on(case(), {"env[MACA_CLANG_PATH]": path}))
+    (found,) = findings(node, "metax.toml:requirement:clang-path")
+    assert (found.code, found.outcome) == (code, Outcome.COMPATIBLE)
+    assert found.advice == (code == "MX126")

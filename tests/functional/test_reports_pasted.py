@@ -552,3 +552,20 @@ def test_the_command_line_takes_a_report(tmp_path: Path) -> None:
     done = subprocess.run([*argv, "--on", address], capture_output=True, text=True, check=True)
     assert re.search(r"wrote .*: \d+ facts of mx-smi-transcript", done.stderr)
     assert json.loads(out.read_text(encoding="utf-8"))["node"] == "mx-smi-transcript"
+
+
+@pytest.mark.parametrize(
+    ("reason", "outcome"),
+    [
+        ("MetaX Kernel Driver Not Found", Outcome.INCOMPATIBLE),
+        ("MetaX Sysfs File Unaccessible", Outcome.UNKNOWN),
+    ],
+)
+def test_a_card_out_of_reach_is_a_fault_unless_a_container_may_explain_it(
+    reason: str, outcome: Outcome, tmp_path: Path
+) -> None:
+    lines = ("$ mx-smi -L", f"GPU#0    MXC500      0000:9b:00.0   Not Available({reason})")
+    snapshot = pasted(tmp_path, "\n".join(("```", *lines, "```", "")))
+    verdict = checking.check(snapshot, checking.load_matrix(), today=NOW.date())
+    (found,) = (f for f in verdict.findings if f.row == "metax.toml:rule:card-available")
+    assert (found.outcome, verdict.outcome) == (outcome, outcome)
