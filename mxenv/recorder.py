@@ -168,7 +168,7 @@ class _Notes:
                 self._unreadable[at] = answer
                 self._note(path, **({"kind": "directory"} if short else {}))
             case Absent():
-                self._note(path)  # a link that leads nowhere
+                self._note(path, nowhere=True)
             case _:
                 assert_never(answer)
 

@@ -7,7 +7,8 @@ A recording is a folder, or a tar.gz of one::
     environment.json   {"NAME": "value", ...}
     root/…             files and links as they lay on the node
     unreadable.json    {"/path": "reason", "command: argv": "reason", ...}
-    paths.json         {"/path": {"kind", "size", "mode", "link", "sha256", "head", "space"}, ...}
+    paths.json         {"/path": {"kind", "size", "mode", "link", "sha256", "head", "space",
+                       "nowhere"}, ...}
     objects.json       {"/path": {"machine", "needed", ...}, ...}, as `mxenv.elf` has it
     symbols.json       {"symbols /path /provider ...": ["undefined", ...], ...}
     asked.json         ["file /etc/os-release", ...]
@@ -77,6 +78,8 @@ class Entry:
     head: int = 0
     """The content is the answer to a question for this many bytes; 0 if it is whole."""
     space: int | None = None
+    nowhere: bool = False
+    """True of a link that leads nowhere."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -295,7 +298,7 @@ def _entry(table: Table, path: str) -> Entry:
     if not path.startswith("/"):
         table.fail(path, "not an absolute path")
     inner = table.table(path)
-    inner.only("kind", "size", "mode", "link", "sha256", "head", "space")
+    inner.only("kind", "size", "mode", "link", "sha256", "head", "space", "nowhere")
     kind = inner.text("kind", "")
     if kind and kind not in KINDS:
         inner.fail("kind", f"{kind!r} is not one of {', '.join(KINDS)}")
@@ -307,4 +310,5 @@ def _entry(table: Table, path: str) -> Entry:
         sha256=inner.text("sha256", ""),
         head=inner.integer("head", 0),
         space=inner.integer("space") if "space" in inner.values else None,
+        nowhere=_truth(inner, "nowhere"),
     )

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 MODES = {"file": 0o644, "directory": 0o755, "link": 0o777}
 """What a version control system keeps of a mode is not what the node had."""
+NOWHERE = "/\0"
+"""A path that nothing can lie at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,23 +33,33 @@ class RecordedTree:
 
     def lstat(self, path: str) -> Status | None:
         """Say what lies at ``path``; `Stat` itself is answered from what was recorded of it."""
-        entry = self.recording.paths.get(path)
+        if path == NOWHERE:
+            return None
         status = self.kept.lstat(path)
         if status is not None:
             return Status(status.kind, status.size, MODES.get(status.kind, 0))
         if path in self.implied:
             return DIRECTORY
+        if (known := self._known(path)) is not None:
+            return known
+        self._look_into(path.rpartition("/")[0])
+        return None
+
+    def _known(self, path: str) -> Status | None:
+        """Say what lies at a path whose content was not kept, if anything does."""
+        entry = self.recording.paths.get(path)
+        if entry is not None and entry.nowhere:
+            return Status("link")
         if entry is not None and entry.kind not in {"", "link"}:
             return Status(entry.kind, entry.size, entry.mode)
         if path in self.recording.unreadable:
             return Status("file")
-        if entry is not None:
-            return Status("path of which no more was recorded")
-        self._look_into(path.rpartition("/")[0])
-        return None
+        return None if entry is None else Status("path of which no more was recorded")
 
     def readlink(self, path: str) -> str:
-        """Return the text of a link."""
+        """Return the text of a link; one that leads nowhere was kept without it."""
+        if self.kept.lstat(path) is None:
+            return NOWHERE
         return self.kept.readlink(path)
 
     def names(self, path: str) -> Iterable[str]:

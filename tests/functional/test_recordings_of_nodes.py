@@ -443,3 +443,12 @@ class TestTargets:
     def test_what_cannot_be_a_path_is_a_clear_error(self, target: str) -> None:
         with pytest.raises(MxenvError):
             nodes.snapshot_of(target, now=NOW)
+
+
+def test_a_link_that_leads_nowhere_leads_nowhere_in_a_recording_too(tmp_path: Path) -> None:
+    question = Glob("/site/*/METADATA", Part.HEAD, 64)
+    there: Given = Found((("/site/a/METADATA", Absent()), ("/site/b/METADATA", Found("Name: b"))))
+    content = render(
+        Answers({question: there}), node="n", view=View.HOST, taken_at=NOW, provenance=""
+    )
+    assert ask(folder(tmp_path, content), question)[question] == there

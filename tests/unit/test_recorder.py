@@ -103,7 +103,7 @@ def test_the_matches_of_a_pattern_are_kept_each_in_its_part() -> None:
         "/d/a/f": {"head": 4},
         "/d/b": {"kind": "directory"},
         "/d/c/f": {},
-        "/d/e/f": {},
+        "/d/e/f": {"nowhere": True},
     }
     assert json.loads(files["unreadable.json"]) == {"/d/b": "denied", "/d/c/f": "a directory"}
     assert not any(".." in name for name in files)
