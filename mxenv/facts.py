@@ -111,6 +111,11 @@ class Fact:
         """Return ``key`` or ``key[instance]``."""
         return f"{self.key}[{self.instance}]" if self.instance else self.key
 
+    @property
+    def wanted(self) -> bool:
+        """Return whether an option named it: that it is not there is no detail then."""
+        return self.source.startswith("--")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:

@@ -152,7 +152,17 @@ def _understand(host: Host, answers: Answers, now: datetime) -> Snapshot:
 def probe(address: str = LOCAL, *, now: datetime, wanted: Wanted = USUAL) -> Snapshot:
     """Return what the node at ``address`` says."""
     with open_host(address, wanted) as host:
-        return look(host, now=now, wanted=wanted)
+        return _there(look(host, now=now, wanted=wanted), address)
+
+
+def _there(learned: Snapshot, address: str) -> Snapshot:
+    """Return what was learned, if all that was named of this machine is on it."""
+    missing = [f for f in learned.facts if f.wanted and isinstance(f.reading, Absent)]
+    if missing and parts(address)[0] == parts(LOCAL)[0]:
+        first = missing[0]
+        hint = f"{first.source} takes an interpreter, or the folder that holds its bin"
+        raise UsageError("no Python environment is there", context=first.instance, hint=hint)
+    return learned
 
 
 def record(
@@ -169,7 +179,7 @@ def record(
     _recordings.refuse(out)
     with open_host(address, wanted) as host:
         answers = ask(host, wanted)
-        learned = _understand(host, answers, now)
+        learned = _there(_understand(host, answers, now), address)
         content = recorder.render(
             answers,
             node=learned.node,

@@ -188,6 +188,9 @@ class Asked:
         """Return how each node is to be asked."""
         from mxenv.api.nodes import Wanted  # noqa: PLC0415 - imported late: --help needs none of it
 
+        bad = [path for path in self.python if not path.startswith("/")]
+        if bad:
+            raise UsageError(f"{bad[0]!r} is no absolute path", hint="--python /opt/venv")
         options = {"python": "\n".join(self.python)} if self.python else {}
         if self.deep:
             options["deep"] = "yes"

@@ -127,7 +127,7 @@ def _together(facts: Iterable[Fact], given: Snapshot, key: FactKey) -> Iterator[
         told = list(observed(given.instances(fact.key)[fact.instance]))
         if len({value for _, value in told}) > 1:
             yield _disagreed([one for one, _ in told], key)
-        elif not isinstance(reading, Absent):
+        elif fact.wanted or not isinstance(reading, Absent):
             alike[_apart(key, fact.instance), reading].append(fact)
     for (named, reading), same in alike.items():
         if len(same) <= FEW:
@@ -176,6 +176,8 @@ def _once(facts: Iterable[Fact]) -> Iterator[Fact]:
 def _one(fact: Fact, reading: Reading, key: FactKey, *, source: bool = False) -> _Row:
     label = _short(fact.label)
     text = worded(reading, key.unit)
+    if fact.wanted and isinstance(reading, Absent):
+        return _Row(label=label, text=f"absent, though {fact.source} names it", style="yellow")
     if source:
         text = f"{text}  ({fact.source}, {fact.view.value})"
     reason = reading.reason if isinstance(reading, Unreadable) else ""
@@ -230,7 +232,7 @@ def _absent(facts: Sequence[Fact], given: Snapshot, page: Page) -> Iterator[str]
     there = {fact.key for fact, _ in observed(facts)}
     names: dict[str, list[str]] = defaultdict(list)
     for fact in facts:
-        if fact.key == RECORD or (fact.key in there and not fact.instance):
+        if fact.key == RECORD or fact.wanted or (fact.key in there and not fact.instance):
             continue
         if isinstance(given.reading(fact.key, fact.instance), Absent):
             names[fact.key].append(_short(fact.label))

@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 from _wheels import Made
+from click.testing import CliRunner
 
 from mxenv.api import nodes
+from mxenv.cli._front import FRONT
 from mxenv.facts import Absent, Fact, Observed, Reading, Unreadable
 from mxenv.probes import python
 from mxenv.question import Answers, Env, File, Found, Given, Glob, Option, Question
@@ -268,3 +270,26 @@ def test_what_was_named_and_is_none_is_said(tmp_path: Path) -> None:
     assert look(tmp_path / "none")["interpreter"] == [Absent()]
     facts = {f.label: f.reading for f in facts_of({"python": "relative/python"}, tmp_path)}
     assert isinstance(facts["python.interpreter[relative/python]"], Unreadable)
+
+
+@pytest.mark.parametrize("path", ["/nonexistent", "/bin/ls"])
+@pytest.mark.parametrize("typed", [("probe",), ("check",), ("record", "--out", "never-written")])
+def test_a_path_of_this_machine_without_an_environment_is_a_mistake(
+    path: str, typed: tuple[str, ...]
+) -> None:
+    done = CliRunner().invoke(FRONT, [*typed, "--python", path])
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"error: {path}: no Python environment is there\n")
+    assert not Path("never-written").exists()
+
+
+def test_of_another_node_it_is_shown_where_it_is_seen(tmp_path: Path) -> None:
+    done = CliRunner().invoke(FRONT, ["probe", "--on", f"root:{tmp_path}", "--python", "/venv"])
+    lines = [line.split(maxsplit=1) for line in done.stdout.splitlines() if "/venv" in line]
+    assert lines == [["interpreter[/venv]", "absent, though --python names it"]]
+
+
+def test_a_path_that_begins_nowhere_is_a_mistake() -> None:
+    done = CliRunner().invoke(FRONT, ["probe", "--python", "venv/bin/python"])
+    assert done.exit_code == 2
+    assert "'venv/bin/python' is no absolute path" in done.stderr

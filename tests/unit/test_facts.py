@@ -42,6 +42,11 @@ def test_only_the_first_part_of_an_instance_may_hold_a_slash(
     assert FactKey(name="k", meaning="m", instance=instance).parts(text) == parts
 
 
+def test_what_an_option_named_is_told_from_what_was_looked_for_by_itself() -> None:
+    assert Fact(key="a.b", reading=Absent(), source="--python").wanted
+    assert not Fact(key="a.b", reading=Absent(), source="/usr/bin").wanted
+
+
 def test_a_label_names_the_instance_when_there_is_one() -> None:
     assert fact("a.b", Absent()).label == "a.b"
     assert fact("a.b", Absent(), instance="i").label == "a.b[i]"
