@@ -153,7 +153,8 @@ def _pair(pair: Pair, locked: _Locked | None, trust: Trust) -> Verdict:
         verdict = judgement.judge(
             snapshot, trust.matrix, env=lock.target.prefix, waivers=waivers, today=trust.today
         )
-    own = (_freshness(pair, lock), *(() if trust.waivers else _proposed(lock.waivers, trust.today)))
+    fresh = replace(_freshness(pair, lock), place=locked.lines.of(*_grounds.TOOL, "inputs"))
+    own = (fresh, *(() if trust.waivers else _proposed(lock.waivers, trust.today)))
     placed = _grounds.placed((*own, *verdict.findings), lock, locked.lines)
     return Verdict(subject=str(pair.lock), findings=tuple(placed), matrix=verdict.matrix)
 

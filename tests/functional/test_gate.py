@@ -81,6 +81,9 @@ def test_a_stale_lock_is_refused_whichever_of_the_two_files_is_named(here: Path)
     for named in (described, lock, here):
         status, found = codes(named)
         assert (status, found["MX402"]) == (1, "incompatible")
+    lines = lock.read_text(encoding="utf-8").splitlines()
+    line = next(n for n, text in enumerate(lines, start=1) if text.startswith("inputs = "))
+    assert f"    at        lockfiles/pylock.llm.toml:{line}\n" in mxenv("gate").stdout
 
 
 def test_a_lock_that_denies_its_accelerator_is_stale(here: Path) -> None:
