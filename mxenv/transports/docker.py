@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import socket
 import time
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
@@ -104,11 +105,25 @@ def _engine(rest: str, seconds: float) -> APIClient:
 
     try:
         given = docker.utils.kwargs_from_env()
+        _knock(given.get("base_url") or docker.constants.DEFAULT_UNIX_SOCKET, seconds)
         return docker.APIClient(version="auto", timeout=seconds, **given)
     except (docker.errors.DockerException, OSError) as error:
         raise HostUnreachable(
             f"no container engine answers: {_plain(error)}", context=f"docker:{rest}", hint=ENGINE
         ) from None
+
+
+def _knock(url: str, seconds: float) -> None:
+    """Raise `OSError` if nobody listens at a local socket.
+
+    The SDK would say so in many words, and leave a socket of its own open.
+    """
+    scheme, _, path = url.removeprefix("http+").partition(":")
+    if scheme != "unix":
+        return
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as knocking:
+        knocking.settimeout(seconds)
+        knocking.connect(f"/{path.lstrip('/')}")
 
 
 def _plain(error: Exception) -> str:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import inspect
 import time
 from typing import TYPE_CHECKING
@@ -7,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mxenv import _plugins
-from mxenv.errors import MxenvError
+from mxenv.errors import HostUnreachable, MxenvError
 from mxenv.facts import Absent, Unreadable, View
 from mxenv.question import (
     Command,
@@ -147,3 +148,15 @@ def test_a_file_larger_than_wanted_is_cut_or_refused_as_asked(host: Host, limit:
     assert isinstance(found, Found)
     assert len(found.value) == limit
     assert answers[whole] == Unreadable(f"larger than {limit} bytes")
+
+
+def test_an_engine_that_does_not_listen_is_unreachable_and_leaves_no_socket_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/engine.sock")
+    with (
+        pytest.raises(HostUnreachable, match="no container engine answers"),
+        transports()["docker"].open("x", Terms()),
+    ):
+        pass
+    gc.collect()  # warns of what was left open, and a warning is an error
