@@ -54,7 +54,13 @@ VENDOR_DIRECTORIES = (
 OUTPUT_LIMIT = 1 << 20
 FLOOD = 8 * OUTPUT_LIMIT
 """Bytes of output at which a command is stopped; what is kept of it ends earlier."""
+FLOODED = Unreadable("it printed too much")
 KILLED = 128 + signal.SIGKILL
+ANY = 0o111
+"""The bits of those who may execute a file."""
+DENIED = "cannot be run: permission denied"
+FOR_NOBODY = "cannot be run: nobody may execute it"
+"""Root neither: whoever asks, this is what becomes of it."""
 MARK = "MXENV_RUNS"
 """A variable by which all that a command started is known, whoever its parent has become."""
 FIRST_PAUSE, PAUSE = 0.001, 0.02
@@ -106,17 +112,28 @@ class Runner:
                     start_new_session=True,
                 )
             except OSError as error:
-                return Unreadable(f"cannot be run: {(error.strerror or str(error)).lower()}")
+                return _not_run(tool, error)
             self.marks[mark] = process.pid
             returncode = _wait(process, seconds, (stdout, stderr), stop)
-            if returncode in (TIMED_OUT, KILLED):
+            if returncode in (None, TIMED_OUT, KILLED):
                 end_marked({mark: process.pid})
+            if returncode is None:
+                return FLOODED
             return Completed(returncode, _text(stdout), _text(stderr))
 
     def end(self) -> None:
         """End what commands that are through have left behind."""
         if self.marks:
             end_marked(self.marks)
+
+
+def _not_run(tool: str, error: OSError) -> Unreadable:
+    """Return why ``tool``, which is there, did not start."""
+    if isinstance(error, PermissionError):
+        with suppress(OSError):
+            return Unreadable(DENIED if os.stat(tool).st_mode & ANY else FOR_NOBODY)  # noqa: PTH116 - text in
+        return Unreadable(DENIED)
+    return Unreadable(f"cannot be run: {(error.strerror or str(error)).lower()}")
 
 
 def _file(name: str) -> IO[bytes]:
@@ -162,8 +179,11 @@ def _below(entry: str, top: str) -> bool:
 
 def _wait(
     process: subprocess.Popen[bytes], seconds: float, outputs: tuple[IO[bytes], ...], stop: Event
-) -> int:
-    """Wait for ``process``, return its status; stop one that hangs or floods, and its family."""
+) -> int | None:
+    """Wait for ``process``, return its status, `None` if it printed too much.
+
+    One that hangs or floods is stopped, and its family.
+    """
     deadline = time.monotonic() + seconds
     pause = FIRST_PAUSE
     while not _exited(process.pid):
@@ -173,7 +193,7 @@ def _wait(
             # Not for ever: a process that waits for a broken device cannot even be killed.
             with suppress(subprocess.TimeoutExpired):
                 process.wait(1.0)
-            return TIMED_OUT if late else KILLED
+            return TIMED_OUT if late else None
         time.sleep(pause)
         pause = min(2 * pause, PAUSE)
     # It is not reaped yet, so that its number, the group's as well, is nobody else's.

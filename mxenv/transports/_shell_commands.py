@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from mxenv.facts import Unreadable
 from mxenv.question import NOT_FOUND, TIMED_OUT, Completed
-from mxenv.transports._commands import KILLED, OUTPUT_LIMIT
+from mxenv.transports._commands import ANY, DENIED, FLOODED, FOR_NOBODY, OUTPUT_LIMIT
 from mxenv.transports._shell_script import quote
 
 if TYPE_CHECKING:
@@ -41,7 +41,8 @@ class Run:
     """When it exited; a child of it may go on and hold its outputs."""
     killed: float | None = None
     late: bool = False
-    refused: bool = False
+    refused: str = ""
+    """Why it may not be run."""
     done: bool = False
 
     def tell(self, sign: str, rest: str, now: float) -> None:
@@ -55,7 +56,8 @@ class Run:
                 self.returncode, self.ended = int(rest), now
                 self.done = self.started is None
             case "n":
-                self.refused = self.done = True
+                mode = int(rest, 8) if rest else ANY
+                self.refused, self.done = (DENIED if mode & ANY else FOR_NOBODY), True
             case "z":
                 self.done = True
             case _:
@@ -79,13 +81,16 @@ class Run:
         """Return what came of it; ``why`` says why nothing more will."""
         out, err = (self.outputs[sign].decode(errors="replace") for sign in "oe")
         if self.refused:
-            return Unreadable("cannot be run: permission denied")
+            return Unreadable(self.refused)
         if self.late:
             return Completed(TIMED_OUT, out, err)
         if self.returncode is None:
             return Unreadable(why, passing=True)
         if self.started is None:
             return Completed(NOT_FOUND)
+        return self._ended(out, err)
+
+    def _ended(self, out: str, err: str) -> Completed | Unreadable:
         first = err.partition("\n")[0]
         if (
             self.returncode in NOT_RUN
@@ -94,8 +99,9 @@ class Run:
         ):
             return Unreadable(f"cannot be run: {first.rpartition(': ')[2].lower()}")
         flooded = any(len(output) >= OUTPUT_LIMIT for output in self.outputs.values())
-        code = KILLED if flooded and self.returncode == BROKEN_PIPE else self.returncode
-        return Completed(code, out, err)
+        if flooded and self.returncode == BROKEN_PIPE:
+            return FLOODED
+        return Completed(self.returncode, out, err)
 
 
 @dataclass(slots=True)

@@ -167,7 +167,7 @@ f() {
 c() {
   t=$1; f "$2"; shift 2
   if [ ! "$T" ]; then printf '%sx127\n' "$N$t" >&9; return; fi
-  if [ ! -x "$T" ]; then printf '%sn\n' "$N$t" >&9; return; fi
+  if [ ! -x "$T" ]; then printf '%sn%s\n' "$N$t" "$(stat -c %a "$T" 2>/dev/null)" >&9; return; fi
   printf '%ss\n' "$N$t" >&9
   {
     {
