@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 DENIED = ("permission denied", "operation not permitted")
 NEEDED = "needs root: "
 """What a reason begins with that whoever asks has not the rights to read."""
+LONGEST = 400
+"""Characters of a reason: most quote what a node said, which may be anything and of any length."""
 
 
 class Host(Protocol):
@@ -93,12 +95,8 @@ def snapshot(
 
 
 def _placed(fact: Fact, key: FactKey, view: View) -> Fact:
-    match fact.reading:
-        case Unreadable(reason, passing) if any(sign in reason for sign in DENIED):
-            # Nothing else needs it, so that mxenv is never to be run as root for the rest.
-            fact = replace(fact, reading=Unreadable(f"{NEEDED}{reason}", passing))
-        case _:
-            pass
+    if isinstance(fact.reading, Unreadable) and (said := _said(fact.reading)) != fact.reading:
+        fact = replace(fact, reading=said)
     if key.view is not None and view is View.IMAGE and isinstance(fact.reading, Absent):
         # Looking for a driver in an image and finding none says nothing about any node.
         fact = replace(fact, reading=Unreadable("an image does not hold it; ask a node"))
@@ -114,3 +112,14 @@ def _placed(fact: Fact, key: FactKey, view: View) -> Fact:
         view=view,
         volatile=fact.volatile,
     )
+
+
+def _said(reading: Unreadable) -> Unreadable:
+    """Return why nothing was read, in few words, and whether somebody else could have."""
+    reason = reading.reason
+    if any(sign in reason for sign in DENIED):
+        # Nothing else needs it, so that mxenv is never to be run as root for the rest.
+        reason = f"{NEEDED}{reason}"
+    if len(reason) > LONGEST:
+        reason = f"{reason[: LONGEST - 1]}…"
+    return Unreadable(reason, reading.passing)

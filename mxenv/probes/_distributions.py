@@ -31,6 +31,9 @@ SITES = ("lib/python3*/site-packages", "lib/python3*/dist-packages")
 SITE64 = "lib64/python3*/site-packages"
 """The same where ``lib64`` is not only another name of ``lib``."""
 
+LONGEST = 200
+"""Characters of a version; PEP 440 names no end, and a line of metadata may have any length."""
+
 INFO = (".dist-info", ".egg-info")
 """How the name of metadata ends."""
 PLACE = re.compile(
@@ -219,6 +222,8 @@ def _version(answer: Answer[str], name: str, version: str) -> Reading:
     found, named = VERSION_FIELD.search(head), NAME_FIELD.search(head)
     if found is None:
         return Unreadable(f"no Version in it: {head[:40]!r}")
+    if len(found[1]) > LONGEST:
+        return Unreadable(f"its version has {len(found[1])} characters")
     if named and named[1] != name and normalised(named[1]) != normalised(name):
         return Unreadable(f"it is of {named[1]}, and its folder of {name}")
     if version not in {"", found[1]} and not _same(version, found[1]):

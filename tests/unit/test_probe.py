@@ -88,3 +88,16 @@ def test_what_needs_root_says_so(said: str) -> None:
     probe = Probe(keys=(key,), questions=(), read=lambda _: [fact])
     given = snapshot([probe], Answers(), node="n", view=View.HOST, taken_at=NOW)
     assert given.reading("a.b") == Unreadable(f"needs root: {said}", passing=True)
+
+
+@pytest.mark.parametrize("said", ["x" * 100_000, f"{'x' * 100_000}: permission denied"])
+def test_no_reason_is_longer_than_a_reader_wants(said: str) -> None:
+    key = FactKey(name="a.b", meaning="")
+    fact = Fact(key="a.b", reading=Unreadable(said, passing=True), source="test")
+    probe = Probe(keys=(key,), questions=(), read=lambda _: [fact])
+    reading = snapshot([probe], Answers(), node="n", view=View.HOST, taken_at=NOW).reading("a.b")
+    assert isinstance(reading, Unreadable)
+    assert reading.passing
+    assert len(reading.reason) == 400
+    assert reading.reason.endswith("x…")
+    assert reading.reason.startswith("needs root: " if "denied" in said else "x")

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
 
-from mxenv.facts import Absent, Fact, Observed, Reading, Unreadable
+from mxenv.facts import Absent, Fact, Observed, Reading, Unreadable, View
+from mxenv.probe import snapshot
 from mxenv.probes import python
 from mxenv.probes.python import Asked
 from mxenv.question import Answers, Env, Found, Glob, Part
@@ -181,6 +184,18 @@ def test_every_form_of_metadata_is_read(path: str, text: str) -> None:
 def test_metadata_without_a_version_is_unreadable_not_missing(text: str) -> None:
     facts = look({**CONDA, "/opt/conda/lib/python3.10/site-packages/a-1.dist-info/METADATA": text})
     assert isinstance(facts["python.package[/opt/conda/a]"][0], Unreadable)
+
+
+@pytest.mark.parametrize("name", ["a", "b" * 60_000])
+def test_metadata_without_end_is_no_version_and_is_not_quoted_whole(name: str) -> None:
+    text = f"Name: {name}\nVersion: {'1' if name != 'a' else '1' * 60_000}\n"
+    files = {"/opt/conda/lib/python3.10/site-packages/a-1.dist-info/METADATA": text}
+    probe = replace(python.PROBE, read=lambda _: read(CONDA | files))
+    now = datetime(2026, 1, 7, tzinfo=UTC)
+    learned = snapshot([probe], Answers(), node="n", view=View.HOST, taken_at=now)
+    reading = learned.reading("python.package", "/opt/conda/a")
+    assert isinstance(reading, Unreadable)
+    assert len(reading.reason) <= 400
 
 
 def test_environments_in_use_are_found_wherever_they_are() -> None:
