@@ -88,20 +88,20 @@ class Run:
             return Unreadable(why, passing=True)
         if self.started is None:
             return Completed(NOT_FOUND)
-        return self._ended(out, err)
+        return self._ended(self.returncode, out, err)
 
-    def _ended(self, out: str, err: str) -> Completed | Unreadable:
+    def _ended(self, returncode: int, out: str, err: str) -> Completed | Unreadable:
         first = err.partition("\n")[0]
         if (
-            self.returncode in NOT_RUN
+            returncode in NOT_RUN
             and first.startswith("env: ")
             and f"/{self.command.argv[0].rpartition('/')[2]}" in first
         ):
             return Unreadable(f"cannot be run: {first.rpartition(': ')[2].lower()}")
         flooded = any(len(output) >= OUTPUT_LIMIT for output in self.outputs.values())
-        if flooded and self.returncode == BROKEN_PIPE:
+        if flooded and returncode == BROKEN_PIPE:
             return FLOODED
-        return Completed(self.returncode, out, err)
+        return Completed(returncode, out, err)
 
 
 @dataclass(slots=True)
