@@ -44,39 +44,39 @@ class Output:
 
     def verdicts(self, verdicts: Sequence[Verdict]) -> None:
         """Print ``verdicts`` in the format asked for."""
-        emit(self._report().verdicts(verdicts, self._page()))
+        self._emit(self._report().verdicts(verdicts, self._page()))
 
     def every(self, verdict: Verdict) -> None:
         """Print every finding of ``verdict``, be it fine or not."""
-        emit(self._report().verdicts((verdict,), replace(self._page(), verbose=True)) + "\n")
+        self._emit(self._report().verdicts((verdict,), replace(self._page(), verbose=True)) + "\n")
 
     def snapshot(self, snapshot: Snapshot, keys: Mapping[str, FactKey]) -> None:
         """Print the facts of a node."""
         render = self._report().snapshot
         if render is None:
             raise UsageError(f"the format {self.format!r} is for verdicts only")
-        emit(render(snapshot, keys, self._page()))
+        self._emit(render(snapshot, keys, self._page()))
 
     def comparison(self, comparison: Comparison) -> None:
         """Print what differs between two nodes."""
         render = self._report().comparison
         if render is None:
             raise UsageError(f"the format {self.format!r} is for verdicts only")
-        emit(render(comparison, self._page()))
+        self._emit(render(comparison, self._page()))
 
     def fleet(self, fleet: Fleet) -> None:
         """Print many nodes in short."""
         render = self._report().fleet
         if render is None:
             raise UsageError(f"the format {self.format!r} is for verdicts only")
-        emit(render(fleet, self._page()))
+        self._emit(render(fleet, self._page()))
 
     def tables(self, sections: Sequence[Section]) -> None:
         """Print tables of a matrix."""
         render = self._report().tables
         if render is None:
             raise UsageError(f"the format {self.format!r} is for verdicts only")
-        emit(render(sections, self._page()))
+        self._emit(render(sections, self._page()))
 
     def judged_fleet(self, fleet: Fleet, verdicts: Sequence[Verdict]) -> None:
         """Print the verdicts on many nodes; for people, equal ones together, and a table."""
@@ -102,7 +102,10 @@ class Output:
 
             emit(json.dumps({"schema": schema, **values}, indent=2, ensure_ascii=False) + "\n")
             return
-        emit("".join(line + "\n" for line in _aligned(values)))
+        self._emit("".join(line + "\n" for line in _aligned(values)))
+
+    def _emit(self, text: str) -> None:
+        emit(spelt(text, sys.stdout) if self.format == "text" else text)
 
     def note(self, text: str) -> None:
         """Say on stderr what was done, unless silence is wanted."""
@@ -154,10 +157,33 @@ def _aligned(values: Mapping[str, object]) -> Iterator[str]:
             yield f"{'' if i else name:<{indent}}{text}".rstrip()
 
 
+SIGNS = {
+    "\N{MULTIPLICATION SIGN}": "x",
+    "\N{RIGHTWARDS ARROW}": "->",
+    "\N{HORIZONTAL ELLIPSIS}": "...",
+    "\N{EN DASH}": "-",
+}
+"""What stands for a sign where there is none; all else is spelt out by its number."""
+
+
+def spelt(text: str, stream: TextIO) -> str:
+    """Return ``text`` as it reads on ``stream``, which may have no more than ASCII.
+
+    For people only: programs are told which character it was.
+    """
+    for sign, instead in SIGNS.items():
+        if sign in text:
+            try:
+                sign.encode(stream.encoding or "utf-8")
+            except UnicodeEncodeError:
+                text = text.replace(sign, instead)
+    return text
+
+
 def tell(text: str) -> None:
     """Write a line to stderr; that nobody can be told changes nothing of what was done."""
     try:
-        click.echo(text, err=True)
+        click.echo(spelt(text, sys.stderr), err=True)
     except OSError:
         _send_nowhere(sys.stderr)
 

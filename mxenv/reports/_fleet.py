@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from mxenv.fingerprint import NO_VALUE
 from mxenv.reports._facts import differences
 from mxenv.reports._page import STYLES, harmless, table, wrapped
+from mxenv.verdict import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -22,6 +23,8 @@ SPARE = ("error", "node", "seconds")
 """Columns that a narrow page does without: an error has a line of its own there."""
 FEW = 10
 """Differences that are shown without being asked for."""
+MANY = 40
+"""Nodes that have a line each, whatever came of them; of more, those that are fine are counted."""
 
 
 def fleet(given: Fleet, page: Page) -> str:
@@ -44,7 +47,8 @@ def _table(given: Fleet, page: Page) -> Iterator[str]:
     failed = any(member.failure is not None for member in given.members)
     head = ["address", "node", "stack", "read", "unreadable", "seconds", "outcome", "error"]
     kept = [True, described, described, described, described, True, judged, failed]
-    rows = [head, *(_cells(member, given) for member in given.members)]
+    members = _listed(given, page)
+    rows = [head, *(_cells(member, given) for member in members)]
     shown = [name for name, keep in zip(head, kept, strict=True) if keep]
     lines = _lines(rows, head, shown)
     for name in SPARE:
@@ -52,11 +56,20 @@ def _table(given: Fleet, page: Page) -> Iterator[str]:
             shown.remove(name)
             lines = _lines(rows, head, shown)
     yield page.paint(lines[0], "bold")
-    for member, line in zip(given.members, lines[1:], strict=True):
+    for member, line in zip(members, lines[1:], strict=True):
         yield page.paint(line, _style(member))
         if member.failure is not None and "error" not in shown:
             why = wrapped(_why(member), _within(page, 4), indent=0)
             yield from (page.paint(text, _style(member)) for text in _indented(why, by=4))
+    if left := len(given.members) - len(members):
+        yield f"and {left} more, {Outcome.COMPATIBLE.word} (-v lists them)"
+
+
+def _listed(given: Fleet, page: Page) -> tuple[Member, ...]:
+    """Return the nodes that have a line: what is wrong is not to drown in what is not."""
+    if page.verbose or len(given.members) <= MANY:
+        return given.members
+    return tuple(member for member in given.members if member.outcome is not Outcome.COMPATIBLE)
 
 
 def _lines(rows: list[list[str]], head: list[str], shown: list[str]) -> list[str]:
@@ -124,7 +137,9 @@ def _summary(given: Fleet) -> str:
     if given.groups:
         stacks = len(given.groups)
         said += f"; {stacks} different stacks" if stacks > 1 else "; one stack"
-    return said
+    outcomes = [member.outcome for member in given.members]
+    judged = [f"{outcomes.count(one)} {one.word}" for one in Outcome if one in outcomes]
+    return "; ".join((said, ", ".join(judged))) if judged else said
 
 
 def _why(member: Member) -> str:

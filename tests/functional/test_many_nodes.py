@@ -23,6 +23,8 @@ from mxenv.api import fleets, nodes
 from mxenv.cli import _status
 from mxenv.cli._front import FRONT
 from mxenv.errors import HostUnreachable, UsageError
+from mxenv.fleet import Fleet, Member
+from mxenv.reports import Page, text
 from mxenv.verdict import Finding, Outcome, Verdict
 
 if TYPE_CHECKING:
@@ -160,6 +162,20 @@ class TestCheck:
         assert "c500-mixed: INCOMPATIBLE" in done.stdout
         assert "unknown       MX190  root:/none" in done.stdout
         assert re.search(rf"^recording:{tmp_path}/twin .* compatible", done.stdout, re.MULTILINE)
+
+    def test_the_last_line_has_the_totals(self, four: Path) -> None:
+        last = mxenv("check", "--on", f"@{four}").stdout.splitlines()[-1]
+        assert last == ("4 nodes, 3 asked, 1 not; 2 different stacks; 1 incompatible, 2 compatible")
+
+    def test_of_many_those_that_are_fine_are_counted(self) -> None:
+        fine = [Member(address=f"n{i}", seconds=1.0, outcome=Outcome.COMPATIBLE) for i in range(99)]
+        bad = Member(address="odd", seconds=1.0, outcome=Outcome.INCOMPATIBLE)
+        given = Fleet(members=(*fine, bad))
+        lines = text.REPORT.fleet(given, Page()).splitlines()
+        assert lines[1].split()[0] == "odd"
+        assert lines[2] == "and 99 more, compatible (-v lists them)"
+        assert lines[-1] == "100 nodes, 100 asked; 1 incompatible, 99 compatible"
+        assert len(text.REPORT.fleet(given, Page(verbose=True)).splitlines()) == 103
 
     def test_as_json_every_node_has_its_verdict_also_one_that_was_not_reached(
         self, four: Path

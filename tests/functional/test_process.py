@@ -223,6 +223,25 @@ def test_no_locale_breaks_the_output(tmp_path: Path, variables: dict[str, str]) 
     assert (wrong.returncode, wrong.stdout) == (2, b"")
 
 
+@pytest.mark.parametrize("encoding", ["ascii", "utf-8"])
+def test_signs_that_a_terminal_lacks_have_words(tmp_path: Path, encoding: str) -> None:
+    mxenv("probe", "--on", NODE, "--out", tmp_path / "node.json")
+    text = (tmp_path / "node.json").read_text(encoding="utf-8")
+    named = text.replace('"node": "c500-8cards"', '"node": "8 \N{MULTIPLICATION SIGN} C500 → é"')
+    (tmp_path / "node.json").write_text(named, encoding="utf-8")
+    done = mxenv("check", "node.json", cwd=tmp_path, PYTHONIOENCODING=encoding)
+    last = done.stdout.splitlines()[-1]
+    spelt = (
+        "8 x C500 -> \\u00e9: " if encoding == "ascii" else "8 \N{MULTIPLICATION SIGN} C500 → é: "
+    )
+    assert last.decode(encoding).startswith(spelt)
+    whole = mxenv("check", "node.json", "--format", "json", cwd=tmp_path, PYTHONIOENCODING=encoding)
+    assert (
+        json.loads(whole.stdout.decode(encoding))["verdicts"][0]["subject"]
+        == "8 \N{MULTIPLICATION SIGN} C500 → é"
+    )
+
+
 def test_a_terminal_gets_colours_and_a_pipe_does_not() -> None:
     _, shown = on_a_terminal("check", "--on", NODE)
     assert "\x1b[" in shown
