@@ -112,9 +112,10 @@ def altered(
         more = (f"… and {len(wrong) - SHOWN} more",) if len(wrong) > SHOWN else ()
         yield Observed((*wrong[:SHOWN], *more))
     if unread:
-        reason = f"{len(unread)} of {len(lines)} files could not be read: {unread[0].reason}"
+        # How many they are differs from one to the next, and equal reasons are told at once.
+        reason = f"not every file of it could be read: {unread[0].reason}"
         yield Unreadable(reason, passing=any(answer.passing for answer in unread))
     elif unknown or not lines:
-        yield Unreadable(f"RECORD has no digest for {unknown or 'any'} of its files")
+        yield Unreadable(f"RECORD has no digest for {'some' if unknown else 'any'} of its files")
     elif not wrong:
         yield Absent()

@@ -121,23 +121,37 @@ def _rows(
 
 def _together(facts: Iterable[Fact], given: Snapshot, key: FactKey) -> Iterator[_Row]:
     """Yield a row a fact, or one for all the devices, or paths, that read the same."""
-    alike: dict[tuple[str, Reading], list[Fact]] = defaultdict(list)
+    alike: dict[tuple[str, Reading, str], list[Fact]] = defaultdict(list)
     for fact in _once(facts):
         reading = given.reading(fact.key, fact.instance)
         told = list(observed(given.instances(fact.key)[fact.instance]))
         if len({value for _, value in told}) > 1:
             yield _disagreed([one for one, _ in told], key)
         elif fact.wanted or not isinstance(reading, Absent):
-            alike[_apart(key, fact.instance), reading].append(fact)
-    for (named, reading), same in alike.items():
+            unread = _unread(given.instances(fact.key)[fact.instance])
+            alike[_apart(key, fact.instance), reading, unread].append(fact)
+    for (named, reading, unread), same in alike.items():
         if len(same) <= FEW:
-            yield from (_one(fact, reading, key) for fact in same)
+            yield from (_in_part(_one(fact, reading, key), unread) for fact in same)
             continue
-        row = _one(same[0], reading, key)
+        row = _in_part(_one(same[0], reading, key), unread)
         label = f"{_short(key.name)}[{named}]" if named else _short(key.name)
         plain = not key.instance.startswith("@")
         which = f"  ({same[0].instance} .. {same[-1].instance})" if plain else ""
         yield replace(row, label=f"{label} x {len(same)}", text=row.text + which)
+
+
+def _unread(facts: Sequence[Fact]) -> str:
+    """Return why a source that told something did not tell all of it; empty if it did."""
+    told = {fact.source for fact in facts if isinstance(fact.reading, Observed)}
+    return next(
+        (f.reading.reason for f in facts if isinstance(f.reading, Unreadable) and f.source in told),
+        "",
+    )
+
+
+def _in_part(row: _Row, unread: str) -> _Row:
+    return replace(row, text=f"{row.text}; not all: {unread}", style="yellow") if unread else row
 
 
 def _apart(key: FactKey, instance: str) -> str:

@@ -213,6 +213,12 @@ class TestTextOfASnapshot:
         text = self.text(*(("boot.parameter", f"p{n}", Absent()) for n in range(20)))
         assert "absent: parameter x 20\n" in text
 
+    def test_a_list_that_is_not_whole_says_so_beside_what_is_in_it(self) -> None:
+        some = Fact(key="python.package", reading=Observed(("b.py",)), source="RECORD")
+        late = replace(some, reading=Unreadable("late"))
+        assert "b.py; not all: late\n" in self.text(some, late)
+        assert "not all" not in self.text(some, replace(late, source="elsewhere"))
+
     def test_of_sources_that_disagree_none_is_left_out(self) -> None:
         facts = [
             Fact(key="metax.kmd", reading=Observed(value), source=source)

@@ -353,8 +353,17 @@ class TestAltered:
         facts = look(CONDA | dist(OPT, "a", record=record) | {f"{OPT}/b.py": "x"}, given=given)
         assert facts[self.KEY] == [
             Observed(("b.py",)),
-            Unreadable("1 of 2 files could not be read: late", passing=True),
+            Unreadable("not every file of it could be read: late", passing=True),
         ]
+
+    def test_two_that_were_looked_at_in_part_say_the_same(self) -> None:
+        files, given = {}, {Option("deep"): Found("yes")}
+        for name, count in (("a", 2), ("b", 5)):
+            paths = [f"{name}{number}.py" for number in range(count)]
+            files |= dist(OPT, name, record="".join(f"{p},sha256={digest('x')},1\n" for p in paths))
+            given |= {File(f"{OPT}/{p}", Part.DIGEST): Unreadable("late") for p in paths}
+        facts = look(CONDA | files, given=given)
+        assert facts[self.KEY] == facts[self.KEY.replace("/a]", "/b]")]
 
     def test_no_more_files_are_named_than_anyone_reads(self) -> None:
         record = "".join(f"f{n:03}.py,sha256={digest('one')},3\n" for n in range(80))
