@@ -9,7 +9,9 @@ import re
 from typing import TYPE_CHECKING, assert_never
 
 from mxenv.constraint import Constraint
+from mxenv.errors import UsageError
 from mxenv.facts import Absent, Observed, Unreadable
+from mxenv.selector import nearest
 from mxenv.verdict import Finding, Outcome
 
 if TYPE_CHECKING:
@@ -19,7 +21,9 @@ if TYPE_CHECKING:
 
 ACCELERATORS = "accelerators"
 COUNT = ".device.count"
-_OF_CARDS = re.compile(rf"\s*{ACCELERATORS}\s*(?P<test>.*)", re.DOTALL)
+_OF_CARDS = re.compile(rf"\s*{ACCELERATORS}\b\s*(?P<test>.*)", re.DOTALL)
+_WORD = re.compile(r"\s*(\w+)(?![\w.\[]).*", re.DOTALL)
+"""One without a dot, as `ACCELERATORS` is and nearly no fact."""
 
 
 class Expectation:
@@ -34,6 +38,9 @@ class Expectation:
         if match := _OF_CARDS.fullmatch(text):
             self.cards = tuple(name for name in keys if name.endswith(COUNT))
             text = f"{next(iter(self.cards), f'cards{COUNT}')} {match['test']}"
+        elif (match := _WORD.fullmatch(text)) and match[1] not in keys:
+            hint = nearest(match[1].lower(), (*keys, ACCELERATORS))
+            raise UsageError(f"{match[1]!r} is neither a fact nor {ACCELERATORS!r}", hint=hint)
         self.constraint = Constraint.parse(text, keys=keys)
 
     @property
@@ -56,11 +63,15 @@ class Expectation:
             reading = snapshot.reading(key)
             match reading:
                 case Observed(value):
-                    number += int(value) if isinstance(value, int) else 0
+                    if isinstance(value, int):
+                        number += value
+                    else:
+                        dark = True
                     said.append(f"{key}: {value}")
                 case Unreadable(reason):
-                    dark = dark or bool(snapshot.of(key))
-                    said += [f"{key}: unreadable, {reason}"] if snapshot.of(key) else []
+                    # That nobody looked is no more a count of none than that nobody could.
+                    dark = True
+                    said.append(f"{key}: unreadable, {reason}")
                 case Absent():
                     continue
                 case _:
