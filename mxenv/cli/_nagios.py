@@ -11,7 +11,7 @@ from mxenv.cli._output import emit
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mxenv.verdict import Verdict
+    from mxenv.verdict import Finding, Verdict
 
 COMMAND, OPTION, VARIABLE = "check", "--nagios", "MXENV_CHECK_NAGIOS"
 YES = {"1", "true", "t", "yes", "y", "on"}
@@ -52,18 +52,28 @@ def _one(verdict: Verdict) -> int:
 
 def _many(verdicts: Sequence[Verdict]) -> int:
     outcome = _status.worst(verdicts)
-    bad = [verdict for verdict in verdicts if verdict.outcome is outcome]
-    status = max(map(_status.nagios, bad), default=_status.NAGIOS[outcome])
+    alike = [verdict for verdict in verdicts if verdict.outcome is outcome]
+    status = max(map(_status.nagios, alike), default=_status.NAGIOS[outcome])
     text = f"{len(verdicts)} nodes"
     if status:
+        # Among compatible nodes, only those warn of which something is waived.
+        bad = [verdict for verdict in alike if _status.nagios(verdict) == status]
         named = "; ".join(f"{verdict.subject}: {_worst(verdict)}" for verdict in bad[:SOME])
         text = f"{len(bad)} of {text}: {named}"
     return _answer(status, text)
 
 
 def _worst(verdict: Verdict) -> str:
+    """Return what the status comes from."""
+    if _status.nagios(verdict) == _status.NAGIOS_WARNING:
+        waived = [finding for finding in verdict.findings if finding.waiver is not None]
+        return f"{len(waived)} waived: {_named(waived)}"
     worst = [f for f in verdict.findings if f.counts and f.outcome is verdict.outcome]
-    return ", ".join(f"{finding.code} {finding.subject}" for finding in worst[:SOME])
+    return _named(worst) or "nothing that counts was checked"
+
+
+def _named(findings: Sequence[Finding]) -> str:
+    return ", ".join(f"{finding.code} {finding.subject}" for finding in findings[:SOME])
 
 
 def _answer(status: int, text: str) -> int:

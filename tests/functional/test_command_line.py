@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from mxenv import _plugins
-from mxenv.cli import _front, _status
+from mxenv.cli import _front, _nagios, _status
 from mxenv.cli._front import FRONT
 from mxenv.verdict import Finding, Outcome, Verdict, Waiver
 
@@ -177,6 +177,25 @@ class TestNagios:
         bad = Finding(code="MX1", outcome=Outcome.INCOMPATIBLE, subject="s", found="f")
         findings = (replace(bad, outcome=outcome), *[replace(bad, waiver=waiver)] * waivers)
         assert _status.nagios(Verdict(subject="n", findings=findings)) == status
+
+    def test_what_is_waived_is_what_a_warning_names(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        waiver = Waiver(code="MX1", reason="r", owner="o", expires=date(2999, 1, 1))
+        good = Finding(code="MX2", outcome=Outcome.COMPATIBLE, subject="fine", found="f")
+        bad = Finding(code="MX1", outcome=Outcome.INCOMPATIBLE, subject="s", found="f")
+        waived = replace(bad, waiver=waiver)
+        one = Verdict(subject="a", findings=(good, waived))
+        assert _nagios.answer([one]) == 1
+        assert capsys.readouterr().out == "MXENV WARNING - a: 1 waived: MX1 s\n"
+        assert _nagios.answer([Verdict(subject="b", findings=(good,)), one]) == 1
+        said = "MXENV WARNING - 1 of 2 nodes: a: 1 waived: MX1 s\n"
+        assert capsys.readouterr().out == said
+        assert _nagios.answer([Verdict(subject="c", findings=(good, bad)), one]) == 2
+        assert capsys.readouterr().out == "MXENV CRITICAL - 1 of 2 nodes: c: MX1 s\n"
+        assert _nagios.answer([Verdict(subject="d", findings=(waived,))]) == 3
+        said = "MXENV UNKNOWN - d: nothing that counts was checked\n"
+        assert capsys.readouterr().out == said
 
 
 class TestSnapshots:
