@@ -28,7 +28,8 @@ def COMMAND(  # noqa: N802 - a constant
     PATHS are lockfiles, image.toml files, requirements files, pyproject.toml files, Containerfiles,
     snapshots, recordings, or directories, of which all of these but the last two are judged; the
     current directory unless given. `local:` is the node that this runs on. Nothing outside is read.
-    More matrix rows come from --matrix only, never from what is judged.
+    More matrix rows come from --matrix and MXENV_MATRIX_PATH only: never from what is judged, nor
+    from the user's own file.
     """
     from mxenv.api import gating  # noqa: PLC0415 - imported late: --help needs no api
 

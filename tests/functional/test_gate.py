@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 from _gated import IMAGE, OF_ANOTHER_RELEASE, RECORDINGS, RELEASE, WAIVER, codes, mxenv, project
+from click.testing import CliRunner
 
 from mxenv import image as images
+from mxenv.cli._front import FRONT
 from mxenv.verdict import Waiver
 
 if TYPE_CHECKING:
@@ -204,6 +206,22 @@ def test_rows_that_the_judged_project_brings_are_not_asked(here: Path) -> None:
     assert found.pop("MX408") == "compatible"
     assert (status, found) == before
     assert "matrices/site.toml: COMPATIBLE" in mxenv("gate").stdout
+
+
+def test_rows_of_a_site_count_by_the_variable_as_by_the_option_and_the_help_says_so(
+    here: Path,
+) -> None:
+    rows = here / "site.toml"
+    rows.write_text(
+        'schema = "mxenv.matrix/1"\nvendor = "metax"\nrevision = "1"\n'
+        '[[broken]]\nid = "ours"\ntext = "it hangs"\nwhen = ["metax.kmd == 3.8.30"]\n'
+        'evidence = [{ link = "x", who = "us", grade = "site" }]\n'
+    )
+    node = str(RECORDINGS / "c500-8cards")
+    assert mxenv("gate", node, "--matrix", rows).exit_code == 1
+    named = CliRunner(env={"MXENV_MATRIX_PATH": str(rows)}).invoke(FRONT, ["gate", node])
+    assert named.exit_code == 1
+    assert "--matrix and MXENV_MATRIX_PATH only" in " ".join(mxenv("gate", "--help").stdout.split())
 
 
 def test_a_waiver_is_what_the_image_says() -> None:
