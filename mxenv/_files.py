@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import stat
-from contextlib import suppress
+import time
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mxenv.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 NO_FILE = "not a file"
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EIO}
 """The disk could not do it, whatever path had been named."""
+WRITABLE = "name a file in a folder that you may write to"
+PATIENCE = 30.0
+"""Seconds in which whoever writes a file is done with it."""
+LOOK = 0.05
+"""Seconds between two looks at whether somebody still writes."""
 
 
 def read(path: Path, *, limit: int) -> bytes:
@@ -69,7 +80,7 @@ def write_atomically(path: Path, data: bytes | str) -> None:
     try:
         # A link is written through, or a file elsewhere would quietly stop being updated.
         # Not `Path.resolve`, which raises another error for a loop of links in every Python.
-        target = Path(os.path.realpath(path)) if path.is_symlink() else path
+        target = _behind(path)
         _keep(target)
         temporary = target.with_name(f".{os.urandom(8).hex()}.tmp")
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -82,8 +93,73 @@ def write_atomically(path: Path, data: bytes | str) -> None:
                 temporary.unlink()
             raise
     except (OSError, ValueError) as error:
-        hint = "name a file in a folder that you may write to"
-        raise unwritable(path, error, hint=hint) from error
+        raise unwritable(path, error, hint=WRITABLE) from error
+
+
+def _behind(path: Path) -> Path:
+    return Path(os.path.realpath(path)) if path.is_symlink() else path
+
+
+@contextmanager
+def alone(path: Path, *, patience: float = PATIENCE) -> Iterator[None]:
+    """Hold ``path`` from reading it until it is written again, so that no one's change is lost.
+
+    Whoever else holds it is waited for; after ``patience`` seconds it is a `UsageError`.
+    """
+    try:
+        target = _behind(path)
+        # Beside it: the file itself is replaced, and need not be there yet.
+        lock = target.with_name(f".{target.name}.lock")
+        lock.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = _held(lock, time.monotonic() + patience)
+    except (OSError, ValueError) as error:
+        raise unwritable(path, error, hint=WRITABLE) from error
+    if descriptor is None:
+        raise UsageError(
+            f"somebody else has been writing it for {patience:g} seconds",
+            context=str(path),
+            hint=f"try again; if nobody is, remove {lock}",
+        )
+    try:
+        yield
+    finally:
+        # While it is held: whoever gets it next sees that it is gone, and makes another.
+        with suppress(OSError):
+            lock.unlink()
+        os.close(descriptor)
+
+
+def _held(lock: Path, deadline: float) -> int | None:
+    """Return the descriptor of ``lock`` once it is ours; `None` if that takes too long."""
+    while (descriptor := _locked(lock)) is None:
+        if time.monotonic() >= deadline:
+            return None
+        time.sleep(LOOK)
+    return descriptor
+
+
+def _locked(lock: Path) -> int | None:
+    """Take ``lock`` if nobody has it."""
+    # For writing, without which a network file system locks nothing for one alone.
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+    try:
+        descriptor = os.open(lock, flags, 0o666)
+    except PermissionError:
+        if lock.exists():
+            return None  # of another user, who is about to remove it
+        raise
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # Whoever had it before may have removed it between our two steps.
+        if os.path.samestat(os.fstat(descriptor), lock.stat()):
+            return descriptor
+    except (BlockingIOError, FileNotFoundError):
+        pass
+    except BaseException:
+        os.close(descriptor)
+        raise
+    os.close(descriptor)
+    return None
 
 
 def _keep(path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
@@ -17,7 +18,7 @@ from mxenv.stack import stack
 from mxenv.verdict import Evidence
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from datetime import date
 
     from mxenv.facts import FactKey, Snapshot
@@ -158,13 +159,20 @@ def unpack(path: Path, out: Path, keys: Sequence[Path] = ()) -> tuple[Bundle, tu
         raise MatrixError("not a whole matrix", context=str(path), hint=hint)
     found = open_bundle(content, str(path))
     paths = tuple(out / layer.name for layer in found.layers)
-    for target, layer in zip(paths, found.layers, strict=True):
+    with ExitStack() as held:
+        for target in sorted(paths):  # in one order, or two would wait for each other
+            held.enter_context(_files.alone(target))
+        _unpack(dict(zip(paths, found.layers, strict=True)))
+    return found, paths
+
+
+def _unpack(files: Mapping[Path, Layer]) -> None:
+    for target, layer in files.items():
         if target.exists() and read(target) != layer.text.encode():
             hint = "name another folder, or remove the file"
             raise UsageError("is there, and says something else", context=str(target), hint=hint)
-    for target, layer in zip(paths, found.layers, strict=True):
+    for target, layer in files.items():
         _files.write_atomically(target, layer.text)
-    return found, paths
 
 
 def lint(
@@ -206,14 +214,15 @@ def add_tested(
     from mxenv import matrix_writer, pilot  # noqa: PLC0415 - imported late: only for this
 
     below = tuple(layer for layer in layers(sources) if layer.name != str(out))
-    before = text(read(out), str(out)) if out.exists() else ""
     found = stack(snapshot, select_env(snapshot, env))
     day = said.today.isoformat()
     evidence = Evidence(link=said.link, who=said.who, when=day, grade="site")
     row = pilot.tested(found, parsed(below), evidence=evidence, file=str(out))
-    after = matrix_writer.add(before, row, context=str(out), vendor=VENDOR, revision=day)
-    matrix = parsed((*below, Layer(name=str(out), kind="site", text=after)))
-    _files.write_atomically(out, after)
+    with _files.alone(out):
+        before = text(read(out), str(out)) if out.exists() else ""
+        after = matrix_writer.add(before, row, context=str(out), vendor=VENDOR, revision=day)
+        matrix = parsed((*below, Layer(name=str(out), kind="site", text=after)))
+        _files.write_atomically(out, after)
     verdict = judgement.judge(snapshot, matrix, env=env, today=said.today)
     return Learned(row=row, summary=pilot.summed_up(row), verdict=verdict)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,13 @@ from xml.etree import ElementTree as ET
 import pytest
 from click.testing import CliRunner, Result
 
+from mxenv import _files
+from mxenv.api import checking
 from mxenv.cli._front import FRONT
+from mxenv.errors import UsageError
+from mxenv.matrix_table import Section, sections
+from mxenv.reports import Page
+from mxenv.reports._tables import tables
 
 RECORDINGS = Path(__file__).parent.parent / "recordings"
 GOOD, MIXED = str(RECORDINGS / "c500-8cards"), str(RECORDINGS / "c500-mixed")
@@ -42,16 +50,32 @@ class TestShow:
         assert head.split()[:3] == ["row", "SDK", "torch"]
         assert all(row.startswith("metax.toml:tested:") for row in rows)
 
-    def test_a_terminal_gets_tables_that_fit(self) -> None:
-        from mxenv.api import checking  # noqa: PLC0415 - here only
-        from mxenv.matrix_table import sections  # noqa: PLC0415 - the same
-        from mxenv.reports import Page  # noqa: PLC0415 - the same
-        from mxenv.reports._tables import tables  # noqa: PLC0415 - the same
+    @pytest.mark.parametrize("width", [80, 120, 160, 240])
+    @pytest.mark.parametrize("whole", [False, True])
+    def test_a_terminal_gets_tables_that_fit_with_every_word_whole(
+        self, width: int, *, whole: bool
+    ) -> None:
+        found = sections(checking.load_matrix(), whole=whole)
+        text = tables(found, Page(width=width))
+        assert max(map(len, text.splitlines())) <= width
+        said = {w for s in found for row in s.rows for cell in row for w in cell.split()}
+        assert said <= set(text.split())
 
-        found = sections(checking.load_matrix())
-        text = tables(found, Page(width=160))
-        assert max(map(len, text.splitlines())) <= 160
-        assert "vllm-metax-0.17.0" in re.sub(r"\s", "", tables(found, Page(width=40)))
+    def test_columns_that_fit_stay_beside_one_another_and_others_below(self) -> None:
+        row = ("site.toml:rule:a", "this has to be so", "vendor")
+        given = Section(kind="rule", title="T", head=("row", "says", "who"), rows=(row,))
+        assert tables([given], Page(width=36)).splitlines() == [
+            "T",
+            "row               says        who",
+            "site.toml:rule:a  this has    vendor",
+            "                  to be so",
+        ]
+        assert tables([given], Page(width=27)).splitlines() == [
+            "T",
+            "site.toml:rule:a",
+            "    says  this has to be so",
+            "    who   vendor",
+        ]
 
     def test_html_is_one_file_that_needs_nothing_else(self) -> None:
         text = mxenv("matrix", "show", "--format", "html", "-q").stdout
@@ -201,6 +225,45 @@ class TestAddTested:
         assert site.read_text().startswith("# ours\n")
         (row,) = tomllib.loads(site.read_text())["tested"]
         assert [piece["link"] for piece in row["evidence"]] == ["one", "two"]
+
+    def test_of_many_who_add_at_once_no_ones_row_is_lost(self, tmp_path: Path) -> None:
+        site = tmp_path / "new" / "site.toml"
+        snapshot = parsed("probe", "--on", f"recording:{GOOD}")
+        running = []
+        for number in range(4):
+            for fact in snapshot["facts"]:
+                if fact["key"] == "metax.kmd" and fact.get("value"):
+                    fact["value"] = f"9.9.{number}"
+            node = tmp_path / f"{number}.json"
+            node.write_text(json.dumps(snapshot))
+            command = ("matrix", "add-tested", node, "--evidence", "x", "--out", site)
+            running.append(subprocess.Popen([sys.executable, "-m", "mxenv", *command]))
+        assert [one.wait(timeout=120) for one in running] == [0] * 4
+        rows = tomllib.loads(site.read_text())["tested"]
+        assert {row["kmd"] for row in rows} == {f"9.9.{number}" for number in range(4)}
+        assert [path.name for path in site.parent.iterdir()] == ["site.toml"]
+
+    def test_a_file_that_somebody_else_writes_is_waited_for_and_then_refused(
+        self, tmp_path: Path
+    ) -> None:
+        site, link = tmp_path / "site.toml", tmp_path / "link.toml"
+        link.symlink_to(site)
+        with _files.alone(site):
+            for path in (site, link):
+                with (
+                    pytest.raises(UsageError, match="somebody else has been writing it"),
+                    _files.alone(path, patience=0.1),
+                ):
+                    pass
+        with _files.alone(link, patience=0):
+            assert (tmp_path / ".site.toml.lock").exists()
+        assert [path.name for path in tmp_path.iterdir()] == ["link.toml"]
+
+    def test_a_lock_that_a_killed_writer_left_holds_nobody_up(self, tmp_path: Path) -> None:
+        (tmp_path / ".site.toml.lock").touch()
+        site = tmp_path / "site.toml"
+        assert mxenv("matrix", "add-tested", GOOD, "--evidence", "x", "--out", site).exit_code == 0
+        assert [path.name for path in tmp_path.iterdir()] == ["site.toml"]
 
     def test_what_could_not_be_read_is_not_vouched_for(self, tmp_path: Path) -> None:
         site = tmp_path / "site.toml"
