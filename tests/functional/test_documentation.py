@@ -18,7 +18,8 @@ PAGES = sorted(
     path.relative_to(ROOT) for path in (*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"))
 )
 LINK = re.compile(r"\[[^\]]+\]\(([^)#\s]+)")
-TYPED = re.compile(r"(?m)^\s*(?:\$ |- run: )?((?:\.venv/bin/)?mxenv [^\n#|<>&]*)")
+TYPED = re.compile(r"(?m)^\s*(?:\$ |- run: )?((?:\.venv/bin/)?mxenv (?:'[^'\n]*'|[^\n#|<>&'])*)")
+"""Up to where a shell would do something else with it, outside of quotes."""
 
 
 def typed() -> list[tuple[str, str]]:
