@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import psutil
 import pytest
+from _peak import PEAK
 
 from mxenv.facts import Unreadable
 from mxenv.question import File, Found
@@ -27,7 +28,7 @@ SECONDS = 6.0
 RECORDED = Path(__file__).parents[1] / "recordings/c500-8cards"
 
 PROBE = """
-import json, os, resource, sys, time
+import json, os, sys, time
 from datetime import datetime, UTC
 from mxenv.api import nodes
 from mxenv.transports import Terms, local
@@ -46,8 +47,7 @@ for fact in snapshot.facts:
     passing = getattr(reading, "passing", False)
     if passing:
         facts[fact.label].append("passing")
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-json.dump({"seconds": took, "peak": peak, "facts": facts}, sys.stdout)
+json.dump({"seconds": took, "peak": peak(), "facts": facts}, sys.stdout)
 sys.stdout.flush()
 os._exit(0)
 """
@@ -75,7 +75,7 @@ class Machine:
     def probe(self) -> dict[str, list[str]]:
         """Return what was read of every fact; hold the probe to its time and memory."""
         done = subprocess.run(
-            [sys.executable, "-c", PROBE, self.root, self.tools, str(SECONDS)],
+            [sys.executable, "-c", PEAK + PROBE, self.root, self.tools, str(SECONDS)],
             capture_output=True,
             text=True,
             check=False,
@@ -306,13 +306,13 @@ def test_a_hundred_thousand_distributions_are_no_trouble(
 
 
 GLOB = """
-import resource, sys, time
+import sys, time
 from mxenv.question import Glob, Part
 from mxenv.transports import Terms, local
 glob = Glob(f"{sys.argv[1]}/*", Part.HEAD, 1 << 16)
 host = local.host(Terms(seconds=60), {})
 print(type(host.gather([glob])[glob]).__name__)
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+print(peak())
 """
 
 
@@ -321,7 +321,7 @@ def test_what_matches_one_pattern_is_bounded_all_together(tmp_path: Path) -> Non
         with open(f"{tmp_path}/{number}", "wb") as file:  # noqa: PTH123 - thousands of them
             file.truncate(1 << 16)
     done = subprocess.run(
-        [sys.executable, "-c", GLOB, tmp_path], capture_output=True, text=True, check=True
+        [sys.executable, "-c", PEAK + GLOB, tmp_path], capture_output=True, text=True, check=True
     )
     kind, peak = done.stdout.split()
     assert kind == "Unreadable"
@@ -343,7 +343,7 @@ def test_a_probe_of_many_hanging_questions_ends_when_told(machine: Machine) -> N
     machine.tool("mx-smi", f"sleep {TRACE}")
     began = time.monotonic()
     subprocess.run(
-        [sys.executable, "-c", PROBE, machine.root, machine.tools, "1"],
+        [sys.executable, "-c", PEAK + PROBE, machine.root, machine.tools, "1"],
         capture_output=True,
         check=True,
         timeout=60,

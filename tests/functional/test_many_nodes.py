@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import psutil
 import pytest
+from _peak import PEAK
 from click.testing import CliRunner, Result
 from jsonschema import Draft202012Validator
 
@@ -342,15 +343,14 @@ def test_what_was_finished_before_ctrl_c_stays_and_nothing_runs_on(tmp_path: Pat
 
 
 MANY = """
-import resource, sys
+import sys
 from pathlib import Path
 from datetime import datetime, UTC
 from mxenv.api import fleets
 folder, out = Path(sys.argv[1]), Path(sys.argv[2])
 addresses = tuple(f"recording:{path}" for path in sorted(folder.iterdir()))
 fleet = fleets.probe(fleets.Tour(addresses=addresses, now=datetime.now(UTC)), out)
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-print(len(fleet.groups), sum(m.failure is None for m in fleet.members), peak // 1024)
+print(len(fleet.groups), sum(m.failure is None for m in fleet.members), peak())
 """
 
 
@@ -367,7 +367,7 @@ def test_five_hundred_nodes_fit(tmp_path: Path) -> None:
         release = f'ID=debian\nVERSION_ID="{number % 7}"\n'
         (node / "root/etc/os-release").write_text(release, encoding="utf-8")
     done = subprocess.run(
-        [sys.executable, "-c", MANY, str(folder), str(tmp_path / "out")],
+        [sys.executable, "-c", PEAK + MANY, str(folder), str(tmp_path / "out")],
         capture_output=True,
         text=True,
         check=True,
