@@ -97,8 +97,8 @@ def marked(process: psutil.Process) -> bool:
         return False
 
 
-TRACE = "54321.0987"
-"""Stands in the arguments of everything that a broken tool starts."""
+TRACE = f"54321.{os.getpid():07}"
+"""Stands in the arguments of everything that a broken tool of these tests starts."""
 
 
 @pytest.fixture
