@@ -11,10 +11,8 @@ import re
 from string import ascii_letters, digits
 
 from mxenv import installed
+from mxenv.credential import MASK
 from mxenv.question import Part
-
-MASK = "***"
-"""Stands for a value that has not the form of one."""
 
 PARAMETERS = (
     "amd_iommu",

@@ -11,11 +11,10 @@ import json
 import re
 from typing import TYPE_CHECKING
 
+from mxenv.credential import MASK
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-MASK = "***"
-"""Stands for a URL, or a revision, that has not the form of one."""
 
 _BLANK = re.compile(r"\n[ \t\r]*\n")
 _FIELD = re.compile(r"\n((Name|Version):[^\n]*)(?=\n)")

@@ -6,8 +6,8 @@ import json
 import re
 from typing import TYPE_CHECKING
 
+from mxenv.credential import MASK
 from mxenv.facts import Absent, Observed, Unreadable
-from mxenv.installed import MASK
 from mxenv.probes._importing import imports, top_level
 from mxenv.question import File, Found, Glob, Part
 from mxenv.redaction import clean

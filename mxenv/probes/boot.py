@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mxenv.excerpt import MASK, PARAMETERS
+from mxenv.credential import MASK
+from mxenv.excerpt import PARAMETERS
 from mxenv.facts import Absent, Fact, FactKey, Observed, Reading, Unreadable, View
 from mxenv.probe import Probe
 from mxenv.probes._reading import SYSFS, line, running, visible

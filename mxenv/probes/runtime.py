@@ -6,7 +6,7 @@ import json
 import re
 from typing import TYPE_CHECKING
 
-from mxenv.excerpt import MASK
+from mxenv.credential import MASK
 from mxenv.facts import Absent, Fact, FactKey, Observed, Reading, Unreadable
 from mxenv.probe import Probe
 from mxenv.probes._reading import best, lines

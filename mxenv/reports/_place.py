@@ -1,4 +1,4 @@
-"""Which file, and which line of it, a finding speaks of, for formats that point at files."""
+"""How formats that point at files tell a finding: in one line, at a file and a line of it."""
 
 from __future__ import annotations
 
@@ -28,6 +28,18 @@ def place_of(verdict: Verdict, finding: Finding | None = None) -> Place | None:
         return finding.place
     file = file_of(verdict.subject)
     return Place(file=file) if file else None
+
+
+def told(finding: Finding) -> str:
+    """Return a finding in one line, where its code and subject stand beside it."""
+    parts = [f"found {finding.found}"]
+    if finding.expected:
+        parts.append(f"expected {finding.expected}")
+    if finding.remedy:
+        parts.append(finding.remedy)
+    if waiver := finding.waiver:
+        parts.append(f"waived by {waiver.owner} until {waiver.expires.isoformat()}")
+    return "; ".join(parts)
 
 
 def identity(verdict: Verdict, finding: Finding) -> str:

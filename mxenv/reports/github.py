@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from mxenv.reports import Report
 from mxenv.reports._page import counted, harmless
-from mxenv.reports._place import place_of
+from mxenv.reports._place import place_of, told
 from mxenv.verdict import Outcome
 
 if TYPE_CHECKING:
@@ -36,16 +36,9 @@ def _verdict(verdict: Verdict) -> Iterator[str]:
 
 
 def _annotation(verdict: Verdict, finding: Finding) -> str:
-    parts = [f"found {finding.found}"]
-    if finding.expected:
-        parts.append(f"expected {finding.expected}")
-    if finding.remedy:
-        parts.append(finding.remedy)
-    if waiver := finding.waiver:
-        parts.append(f"waived by {waiver.owner} until {waiver.expires.isoformat()}")
     command = "notice" if finding.waiver else COMMANDS[finding.outcome]
     title = f"{finding.code} {finding.subject}"
-    return _command(command, title, "; ".join(parts), place_of(verdict, finding))
+    return _command(command, title, told(finding), place_of(verdict, finding))
 
 
 def _command(command: str, title: str, message: str, place: Place | None) -> str:

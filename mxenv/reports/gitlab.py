@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypedDict
 
 from mxenv.reports import Report
 from mxenv.reports._page import harmless
-from mxenv.reports._place import identity, place_of
+from mxenv.reports._place import identity, place_of, told
 from mxenv.verdict import Outcome, Place
 
 if TYPE_CHECKING:
@@ -64,14 +64,7 @@ def _issues(verdict: Verdict) -> Iterator[_Issue]:
 
 
 def _description(finding: Finding) -> str:
-    parts = [f"{finding.code} {finding.subject}: found {finding.found}"]
-    if finding.expected:
-        parts.append(f"expected {finding.expected}")
-    if finding.remedy:
-        parts.append(finding.remedy)
-    if waiver := finding.waiver:
-        parts.append(f"waived by {waiver.owner} until {waiver.expires.isoformat()}")
-    return harmless("; ".join(parts))
+    return harmless(f"{finding.code} {finding.subject}: {told(finding)}")
 
 
 def _location(verdict: Verdict, place: Place | None) -> dict[str, object]:

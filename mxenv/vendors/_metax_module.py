@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from mxenv.facts import Absent, Fact, Observed, Reading, Unreadable
 from mxenv.question import Answers, Command, Completed, File, Found, Glob, Link, Part, Question
+from mxenv.vendors._kernel_module import KERNEL, MODULES, in_modules, in_sysfs
 from mxenv.vendors._metax_brand import METAX, SECONDS, Brand, speaks
 from mxenv.vendors._metax_place import MODULE, Place
 from mxenv.vendors._mxsmi import version
@@ -20,8 +21,6 @@ NAME = "metax"
 GVM = "mxgvm"
 VERSION = File("/sys/module/metax/version", limit=4096)
 PARAMETERS = Glob("/sys/module/metax/parameters/*", part=Part.WHOLE, limit=4096)
-MODULES = File("/proc/modules")
-KERNEL = File("/proc/sys/kernel/osrelease")
 BUILT = (
     Glob("/lib/modules/*/extra/metax.ko*"),
     Glob("/lib/modules/*/updates/metax.ko*"),
@@ -37,7 +36,6 @@ MODINFO = Command(("modinfo", NAME), seconds=SECONDS)
 
 QUESTIONS: tuple[Question, ...] = (VERSION, PARAMETERS, MODULES, KERNEL, *BUILT)
 
-_STATE = r"^{} \d+ \d+ \S+ (\w+)"
 _RELEASE = r"\d+(?:\.\d+)+[\w.+~-]*"
 _FIELD = r"^{}:[ \t]+(\S+)"
 _OWN = re.compile(r"/sys/module/([A-Za-z0-9_]{1,64})")
@@ -129,41 +127,15 @@ def _loaded(answers: Answers, brand: Brand, others: list[str]) -> Iterator[Fact]
         source = f"/sys/module/{name}"
         yield Fact(key=key, reading=Observed("loaded"), source=source)
     for source, reading in (
-        (MODULE.path, _in_sysfs(answers)),
-        (MODULES.path, _in_modules(answers, NAME)),
+        (MODULE.path, in_sysfs(answers, MODULE)),
+        (MODULES.path, in_modules(answers, NAME)),
     ):
         known = reading
         if reading == Absent() and brand is not METAX and speaks(answers, brand):
             known = Unreadable(f"how {brand.name} calls its module is not known")
         yield Fact(key=key, reading=known, source=source)
-    gvm = _in_modules(answers, GVM)
+    gvm = in_modules(answers, GVM)
     yield Fact(key="metax.module.gvm", reading=gvm, source=MODULES.path)
-
-
-def _in_sysfs(answers: Answers) -> Reading:
-    match answers[MODULE]:
-        case Found():
-            return Observed("loaded")
-        case Absent():
-            return Absent()
-        case Unreadable() as unreadable:
-            return unreadable
-
-
-def _in_modules(answers: Answers, name: str) -> Reading:
-    match answers[MODULES]:
-        case Found(text):
-            line = re.search(_STATE.format(name), text, re.MULTILINE)
-            if line and line[1] != "Live":
-                return Unreadable(f"it is on its way: {line[1]}", passing=True)
-            return Observed("loaded") if line else Absent()
-        case Absent() if isinstance(answers[KERNEL], Found):
-            # A kernel that can load no modules has no list of them.
-            return Absent()
-        case Absent():
-            return Unreadable("/proc is not to be seen")
-        case Unreadable() as unreadable:
-            return unreadable
 
 
 def _modinfo(answers: Answers, place: Place) -> Iterator[Fact]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from mxenv.facts import Absent, Fact, Observed, Reading, Unreadable
 from mxenv.question import Answers, Command, File, Found, Glob, Link, Part, Question, Stat
+from mxenv.vendors._kernel_module import KERNEL, MODULES, in_modules, in_sysfs
 from mxenv.vendors._nvidia_smi import DRIVER, driver
 from mxenv.vendors._place import ON_HOST
 from mxenv.vendors._words import address, excerpt, found_in
@@ -20,8 +21,6 @@ MODULE = Stat("/sys/module/nvidia")
 LOADED = File("/proc/driver/nvidia/version", limit=4096)
 VERSION = File("/sys/module/nvidia/version", limit=4096)
 PARAMETERS = File("/proc/driver/nvidia/params", limit=65536)
-MODULES = File("/proc/modules")
-KERNEL = File("/proc/sys/kernel/osrelease")
 MODINFO = Command(("modinfo", "-F", "version", "nvidia"))
 BUILT = tuple(
     Glob(f"/lib/modules/*/{folder}/nvidia.ko*")
@@ -78,7 +77,6 @@ _LOADED = (
     rf"[ \t]({DRIVER})[ \t]"
 )
 _LABEL = r"(?m)^([A-Z][A-Za-z ]+?):[ \t]+(\S.*?)[ \t]*\n"
-_LINE = r"(?m)^nvidia \d+ \d+ \S+ (\w+)"
 _PARAMETER = r"(?m)^(\w+): (.*)\n"
 _MODINFO = rf"(?a)\A({DRIVER})\n\Z"
 
@@ -95,8 +93,8 @@ def facts(answers: Answers, place: Place) -> Iterator[Fact]:
     """Yield everything that the kernel's files say of the driver."""
     yield from _version(answers, place)
     key = "nvidia.module.loaded"
-    yield Fact(key=key, reading=_in_sysfs(answers), source=MODULE.path)
-    yield Fact(key=key, reading=_in_modules(answers), source=MODULES.path)
+    yield Fact(key=key, reading=in_sysfs(answers, MODULE), source=MODULE.path)
+    yield Fact(key=key, reading=in_modules(answers, "nvidia"), source=MODULES.path)
     yield Fact(
         key="nvidia.module.on_disk", reading=_on_disk(answers, place), source=" ".join(MODINFO.argv)
     )
@@ -136,7 +134,7 @@ def _hidden(place: Place, silent: Absent | Unreadable) -> Reading:
 
 def loaded(answers: Answers) -> bool | None:
     """Return whether the module is loaded, by whichever list can be seen; `None` if by none."""
-    readings = (_in_sysfs(answers), _in_modules(answers))
+    readings = (in_sysfs(answers, MODULE), in_modules(answers, "nvidia"))
     if any(isinstance(reading, Observed) for reading in readings):
         return True
     return False if Absent() in readings else None
@@ -171,32 +169,6 @@ def information(answers: Answers) -> Mapping[str, Mapping[str, str]] | Unreadabl
             return cards
         case Absent():
             return {}
-        case Unreadable() as unreadable:
-            return unreadable
-
-
-def _in_sysfs(answers: Answers) -> Reading:
-    match answers[MODULE]:
-        case Found():
-            return Observed("loaded")
-        case Absent():
-            return Absent()
-        case Unreadable() as unreadable:
-            return unreadable
-
-
-def _in_modules(answers: Answers) -> Reading:
-    match answers[MODULES]:
-        case Found(text):
-            line = re.search(_LINE, text)
-            if line and line[1] != "Live":
-                return Unreadable(f"it is on its way: {line[1]}", passing=True)
-            return Observed("loaded") if line else Absent()
-        case Absent() if isinstance(answers[KERNEL], Found):
-            # A kernel that can load no modules has no list of them.
-            return Absent()
-        case Absent():
-            return Unreadable("/proc is not to be seen")
         case Unreadable() as unreadable:
             return unreadable
 

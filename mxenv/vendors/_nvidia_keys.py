@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mxenv.facts import FactKey, View
 from mxenv.vendors import _nvidia_driver, _nvidia_sdk
+from mxenv.vendors._kernel_module import MODULES
 
 _FILES = "/sys/bus/pci/devices"
 _SMI = "nvidia-smi -q -x"
@@ -84,7 +85,7 @@ KEYS = (
     FactKey(
         name="nvidia.module.loaded",
         meaning="that the driver's module is loaded",
-        sources=f"{_nvidia_driver.MODULE.path}, {_nvidia_driver.MODULES.path}",
+        sources=f"{_nvidia_driver.MODULE.path}, {MODULES.path}",
         view=View.HOST,
     ),
     FactKey(
