@@ -62,8 +62,6 @@ WORDS = (
 )
 """What a value must not be kept of; `SERIAL` as a word of its own only."""
 SERIAL = "serial"
-SIGN = re.compile(r"[:=]")
-"""What every value stands behind: far rarer than the letters of which words are."""
 LOOSE = frozenset(" \t\"'s")
 """What may be between a word and its sign."""
 SIGN = re.compile(r"[:=]")

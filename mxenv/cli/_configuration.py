@@ -13,7 +13,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -177,6 +176,8 @@ def _check(param: click.Option, ctx: click.Context, value: object, where: str) -
 
 def _unknown(name: str, what: str, known: Iterable[str], where: str) -> None:
     words = [word.replace("_", "-") if what != "command" else word for word in known]
+    import difflib  # noqa: PLC0415 - imported late: only for what is misspelt
+
     near = difflib.get_close_matches(name.replace("_", "-"), words, n=1)
     hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(sorted(words))}"
     raise ConfigurationError(f"no {what}", context=where, hint=hint)
