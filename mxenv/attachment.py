@@ -1,0 +1,137 @@
+"""What goes with an image without being part of it: which documents, and how each is attached."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mxenv import envelope, foreign_json, provenance
+from mxenv.configuration import canonical, digest
+from mxenv.frozen import frozen
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mxenv.provenance import Said
+
+MANIFEST = "application/vnd.oci.image.manifest.v1+json"
+TITLE = "org.opencontainers.image.title"
+KEY = "io.mxenv.key"
+"""The annotation that says which key signed: a hint, so that the right one is looked at first."""
+EMPTY_TYPE = "application/vnd.oci.empty.v1+json"
+EMPTY = b"{}"
+"""The configuration of what has none (OCI image specification 1.1)."""
+VOUCHED = "https://mxenv.invalid/attached/v1"
+"""The predicate of what is signed for the image itself, with all that goes with it."""
+LARGEST = 1 << 24
+"""Bytes of one document; the SBOM of a thousand wheels has a thirtieth of it."""
+
+
+@frozen
+class Kind:
+    """One kind of document that is attached."""
+
+    name: str
+    media_type: str
+    file: str
+    """What it is called where it is a file."""
+
+
+LOCK = Kind(name="lock", media_type="application/vnd.mxenv.lock.v1+toml", file="pylock.toml")
+SNAPSHOT = Kind(
+    name="snapshot", media_type="application/vnd.mxenv.snapshot.v1+json", file="snapshot.json"
+)
+VERDICT = Kind(
+    name="verdict", media_type="application/vnd.mxenv.verdict.v1+json", file="verdict.json"
+)
+SBOM = Kind(name="sbom", media_type="application/vnd.cyclonedx+json", file="sbom.cdx.json")
+PROVENANCE = Kind(name="provenance", media_type=envelope.STATEMENT, file="provenance.json")
+SIGNATURE = Kind(name="signature", media_type=envelope.MEDIA_TYPE, file="signature.dsse.json")
+
+DOCUMENTS = (LOCK, SNAPSHOT, VERDICT, SBOM, PROVENANCE)
+"""What every image has."""
+KINDS = {kind.media_type: kind for kind in (*DOCUMENTS, SIGNATURE)}
+
+
+@frozen
+class Subject:
+    """The image that something is attached to: its manifest."""
+
+    media_type: str
+    digest: str
+    size: int
+
+
+def manifest(kind: Kind, content: bytes, subject: Subject, *, key: str = "") -> bytes:
+    """Return the manifest that attaches ``content``: equal ones give equal bytes."""
+    document: dict[str, object] = {
+        "schemaVersion": 2,
+        "mediaType": MANIFEST,
+        "artifactType": kind.media_type,
+        "config": {"mediaType": EMPTY_TYPE, "digest": digest(EMPTY), "size": len(EMPTY)},
+        "layers": [
+            {
+                "mediaType": kind.media_type,
+                "digest": digest(content),
+                "size": len(content),
+                "annotations": {TITLE: kind.file},
+            }
+        ],
+        "subject": {
+            "mediaType": subject.media_type,
+            "digest": subject.digest,
+            "size": subject.size,
+        },
+    }
+    if key:
+        document["annotations"] = {KEY: key}
+    return canonical(document)
+
+
+@frozen
+class Attached:
+    """What the manifest of an attachment says: which document, and of which image."""
+
+    kind: Kind
+    digest: str
+    size: int
+    subject: str
+    """``sha256:…`` of the image's manifest."""
+
+
+def parse(content: bytes) -> Attached:
+    """Return what is attached by a manifest; `ValueError` says why nothing of mxenv's is."""
+    document = foreign_json.read(content)
+    layers = foreign_json.items(document.get("layers"))
+    layer = foreign_json.table(layers[0] if len(layers) == 1 else None)
+    kind = KINDS.get(foreign_json.text(layer.get("mediaType")))
+    if kind is None:
+        raise ValueError("it does not hold one document of a kind that mxenv knows")
+    size = layer.get("size")
+    return Attached(
+        kind=kind,
+        digest=foreign_json.text(layer.get("digest")),
+        size=size if isinstance(size, int) else 0,
+        subject=foreign_json.text(foreign_json.table(document.get("subject")).get("digest")),
+    )
+
+
+def vouched(name: str, subject: str, documents: Mapping[str, bytes]) -> bytes:
+    """Return the statement that a key signs: this image, and these documents go with it."""
+    listed = [
+        {
+            "name": kind.name,
+            "mediaType": kind.media_type,
+            "digest": {"sha256": digest(documents[kind.name]).removeprefix("sha256:")},
+        }
+        for kind in DOCUMENTS
+    ]
+    return provenance.statement(name, subject, VOUCHED, {"documents": listed})
+
+
+def documents(said: Said) -> dict[str, str]:
+    """Return the digest of each document that a statement vouches for, by name."""
+    found: dict[str, str] = {}
+    for entry in map(foreign_json.table, foreign_json.items(said.predicate.get("documents"))):
+        sums = foreign_json.table(entry.get("digest"))
+        found[foreign_json.text(entry.get("name"))] = f"sha256:{sums.get('sha256')}"
+    return found

@@ -1,0 +1,58 @@
+"""What is known of the inside of an image: the facts of its base, the lock's layers laid over."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from mxenv.facts import Fact, Observed, Snapshot, View
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mxenv.lock import Lock
+
+MADE = datetime(1970, 1, 1, tzinfo=UTC)
+"""When every such snapshot was taken, as every image was made: a clock would change its bytes."""
+PACKAGE = "python.package"
+_LOCKED = "tool.mxenv of the lock"
+
+
+def snapshot(lock: Lock, base: Snapshot | None, layers: tuple[tuple[str, str], ...]) -> Snapshot:
+    """Return the snapshot of the image that ``lock`` was built into.
+
+    ``base`` is what was found in the base; without it, what the lock keeps of that. ``layers`` are
+    the digests of those that were added, each after its title.
+    """
+    below = tuple(_of_base(lock, base) if base is not None else _kept(lock))
+    facts = (*below, *_added(lock, layers))
+    return Snapshot(node=lock.name, view=View.IMAGE, taken_at=MADE, facts=facts)
+
+
+def _of_base(lock: Lock, base: Snapshot) -> Iterator[Fact]:
+    """Yield the facts of the base, but that its environment has no distributions."""
+    empty = {"", lock.target.prefix} if lock.packages else frozenset()
+    yield from (f for f in base.facts if f.key != PACKAGE or f.instance not in empty)
+
+
+def _kept(lock: Lock) -> Iterator[Fact]:
+    """Yield what the lock says of its base."""
+    prefix = lock.target.prefix
+    for key, value in lock.facts:
+        instance = prefix if key.startswith("python.") else ""
+        yield _fact(key, instance, value, _LOCKED)
+    for one in lock.provided:
+        yield _fact(PACKAGE, f"{prefix}/{one.name}", one.version, _LOCKED)
+
+
+def _added(lock: Lock, layers: tuple[tuple[str, str], ...]) -> Iterator[Fact]:
+    """Yield the distributions of the layers, each of which was read back when it was made."""
+    holders = {name: diff_id for title, diff_id in layers for name in title.split(" ")}
+    for package in lock.packages:
+        source = holders.get(f"{package.name}=={package.version}", "a layer of the lock")
+        instance = f"{lock.target.prefix}/{package.name}"
+        yield _fact(PACKAGE, instance, package.version, source)
+
+
+def _fact(key: str, instance: str, value: str, source: str) -> Fact:
+    return Fact(key=key, instance=instance, reading=Observed(value), source=source, view=View.IMAGE)
