@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit, urlunsplit
 
 if TYPE_CHECKING:
     from mxenv.image import AddedFile
@@ -27,6 +28,8 @@ class Wheel:
     sha256: str
     size: int = 0
     """Bytes; 0 if the index did not say."""
+    url: str = ""
+    """Where it was found, if the lock is to say so: it then takes the place of the path."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +53,8 @@ class Base:
     """``sha256:…`` of the manifest for the platform (never of an index)."""
     snapshot: str = ""
     """The stack digest of what was found inside."""
+    listing: str = ""
+    """The digest of its record (`mxenv.base_record`); empty if nobody saw which files it holds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,5 +181,31 @@ def render(lock: Lock) -> str:
 
 
 def without_image(lock: Lock) -> Lock:
-    """Return the lock as the image holds it: it cannot contain its own digest."""
-    return replace(lock, built=None)
+    """Return the lock as the image holds it: it cannot contain its own digest.
+
+    Nor does it say where wheels were found, so that the digest is the same wherever that was.
+    """
+    return replace(without_urls(lock), built=None)
+
+
+def without_urls(lock: Lock) -> Lock:
+    """Return the lock with no word of where its wheels were found."""
+    plain = (replace(p, wheel=replace(p.wheel, url="")) for p in lock.packages)
+    return replace(lock, packages=tuple(plain))
+
+
+def public_url(location: str) -> str:
+    """Return ``location`` as a lock may hold it: no login; nothing if it is no URL for others.
+
+    What follows a question mark is often a token with an end; without it the rest leads nowhere.
+    """
+    try:
+        parts = urlsplit(location)
+    except ValueError:
+        return ""
+    place = parts.netloc.rpartition("@")[-1]
+    if parts.scheme not in {"http", "https"} or not place or parts.query:
+        return ""
+    if not location.isprintable() or " " in location:
+        return ""
+    return urlunsplit(parts._replace(netloc=place, fragment=""))

@@ -20,6 +20,7 @@ from mxenv.lock import (
     Relied,
     Target,
     Wheel,
+    public_url,
 )
 from mxenv.verdict import Outcome
 
@@ -41,7 +42,9 @@ def parse(text: str, *, context: str) -> Lock:
         root.fail("lock-version", f"{version!r} is not known", hint=f"this mxenv knows {PEP751}")
     root.only("lock-version", "environments", "requires-python", "created-by", "packages", "tool")
     root.text("created-by")
-    tool = root.table("tool", required=True).table("mxenv", required=True)
+    tools = root.table("tool", required=True)
+    tool = tools.table("mxenv", required=True)
+    tools.only("mxenv")
     if (schema := tool.text("schema")) != SCHEMA:
         tool.fail("schema", f"{schema!r} is not a schema of this mxenv", hint=f"known: {SCHEMA}")
     tool.only(
@@ -100,14 +103,19 @@ def _sha256(entry: Table, name: str = "sha256") -> str:
 
 def _base(tool: Table) -> Base:
     entry = tool.table("base", required=True)
-    entry.only("reference", "digest", "snapshot")
+    entry.only("reference", "digest", "snapshot", "listing")
     reference, digest = image_reader.base(entry, "reference"), entry.text("digest", "")
     if reference == image.SCRATCH:
         if digest:
             entry.fail("digest", "'scratch' has no digest")
     elif not _DIGEST.fullmatch(digest):
         entry.fail("", "not pinned by digest", hint="run `mxenv lock` again")
-    return Base(reference=reference, digest=digest, snapshot=entry.text("snapshot", ""))
+    return Base(
+        reference=reference,
+        digest=digest,
+        snapshot=entry.text("snapshot", ""),
+        listing=_digest(entry, "listing") if "listing" in entry.values else "",
+    )
 
 
 def _target(entry: Table) -> Target:
@@ -167,7 +175,7 @@ def _wheel(entry: Table, package: str, version: str) -> Wheel:
     )
     from packaging.version import InvalidVersion, Version  # noqa: PLC0415 - the same
 
-    entry.only("name", "path", "size", "hashes")
+    entry.only("name", "path", "url", "size", "hashes")
     name = entry.text("name")
     try:
         held, held_version, _, _ = parse_wheel_filename(name)
@@ -178,11 +186,26 @@ def _wheel(entry: Table, package: str, version: str) -> Wheel:
         entry.fail("name", f"not a wheel of {package} {version!r}, which is no version")
     if not agree or "/" in name:
         entry.fail("name", f"{name!r} is not a wheel of {package} {version}")
-    if (path := entry.text("path")) != f"{WHEELHOUSE}/{name}":
-        entry.fail("path", f"{path!r} is not {WHEELHOUSE}/ and the file's name")
+    url = _place(entry, name)
     hashes = entry.table("hashes", required=True)
     hashes.only("sha256")
-    return Wheel(name=name, sha256=_sha256(hashes), size=entry.integer("size", 0))
+    return Wheel(name=name, sha256=_sha256(hashes), size=entry.integer("size", 0), url=url)
+
+
+def _place(entry: Table, name: str) -> str:
+    """Return the URL of a wheel; what has none lies in the wheelhouse."""
+    if "url" not in entry.values:
+        if (path := entry.text("path")) != f"{WHEELHOUSE}/{name}":
+            entry.fail("path", f"{path!r} is not {WHEELHOUSE}/ and the file's name")
+        return ""
+    url = entry.text("url")
+    if public_url(url) != url:
+        # What is wrong with it may be a password, and is not repeated.
+        hint = "https:// or http://, without a login, a question mark or a fragment"
+        entry.fail("url", "is no URL that everybody may see", hint=hint)
+    if "path" in entry.values:
+        entry.fail("path", "stands beside a URL: installers would never look at that")
+    return url
 
 
 def _provided(tool: Table) -> tuple[tuple[str, str], ...]:

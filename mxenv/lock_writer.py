@@ -49,7 +49,9 @@ def _package(package: Package) -> dict[str, object]:
                 _said(
                     {
                         "name": wheel.name,
-                        "path": f"{WHEELHOUSE}/{wheel.name}",
+                        # Installers take the path where there are both, and then need the file.
+                        "path": "" if wheel.url else f"{WHEELHOUSE}/{wheel.name}",
+                        "url": wheel.url,
                         "size": wheel.size,
                         "hashes": {"sha256": wheel.sha256},
                     }
@@ -72,7 +74,12 @@ def _tool(lock: Lock) -> dict[str, object]:
             "system": list(lock.system),
             "host": list(lock.host),
             "base": _said(
-                {"reference": base.reference, "digest": base.digest, "snapshot": base.snapshot}
+                {
+                    "reference": base.reference,
+                    "digest": base.digest,
+                    "snapshot": base.snapshot,
+                    "listing": base.listing,
+                }
             ),
             "target": _target(lock.target),
             "provided": {entry.name: entry.version for entry in lock.provided},

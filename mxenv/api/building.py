@@ -12,7 +12,7 @@ from mxenv import _plugins
 from mxenv import lock as locks
 from mxenv._files import write_atomically
 from mxenv.api.project import base_of, files_of, read_lock
-from mxenv.engines import Engine, Layer, Order
+from mxenv.engines import Engine, Known, Layer, Order
 from mxenv.errors import EngineError, Incompatible, UsageError
 from mxenv.lock import WHEELHOUSE, Built
 
@@ -71,6 +71,7 @@ def build(  # noqa: PLR0913 - each is a choice of the user
         wheelhouse=wheelhouse or lock_path.parent / WHEELHOUSE,
         files=files or files_of(lock, lock_path),
         cache=cache or cache_root(os.environ),
+        known=_known(lock, lock_path),
         out=out if out or push else Path("dist") / lock.name,
         push=push,
         with_base=with_base,
@@ -83,6 +84,17 @@ def build(  # noqa: PLR0913 - each is a choice of the user
     if changed:
         _record(lock_path, lock, built)
     return _result(product, changed=changed)
+
+
+def _known(lock: Lock, lock_path: Path) -> Known | None:
+    """Return what the record beside the lock says of the base, if the lock names one."""
+    if not lock.base.listing:
+        return None
+    from mxenv.api import _base_records, _listed  # noqa: PLC0415 - imported late: not every base
+
+    record = _base_records.locked(lock, lock_path)
+    image = _listed.description_of(record, lock.base.reference)
+    return Known(image=image, listing=record.listing)
 
 
 def _compared(engine: Engine, order: Order, lock_path: Path) -> BuildResult:
@@ -129,13 +141,14 @@ def _built(product: Product) -> Built:
 
 def _record(lock_path: Path, lock: Lock, built: Built) -> None:
     """Write the digests into the lock, unless it was changed while the image was built."""
-    if locks.without_image(read_lock(lock_path)) != locks.without_image(lock):
+    there = read_lock(lock_path)
+    if locks.without_image(there) != locks.without_image(lock):
         raise UsageError(
             "was changed while its image was built; the digests are not written into it",
             context=str(lock_path),
             hint="run `mxenv build` again",
         )
-    write_atomically(lock_path, locks.render(replace(lock, built=built)))
+    write_atomically(lock_path, locks.render(replace(there, built=built)))
 
 
 def _result(product: Product, *, changed: bool) -> BuildResult:

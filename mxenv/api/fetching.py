@@ -15,7 +15,7 @@ from mxenv._hashing import sha256_of
 from mxenv.api import project
 from mxenv.errors import IndexFailed, UsageError
 from mxenv.lock import WHEELHOUSE
-from mxenv.resolvers import Indexes
+from mxenv.resolvers import Indexes, Place
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from mxenv._download import Credentials, Wanted
     from mxenv.lock import Package
-    from mxenv.resolvers import Place, Resolver
+    from mxenv.resolvers import Resolver
 
 PARALLEL = 8
 """How many files are on their way at once."""
@@ -62,6 +62,11 @@ class From:
     resolver: str = "uv"
     seconds: float = 600.0
 
+    @property
+    def given(self) -> bool:
+        """Return whether somebody wants wheels from elsewhere than a lock with URLs says."""
+        return bool(self.find_links or self.index or self.no_index or self.offline)
+
 
 def fetch(
     lock: Path,
@@ -89,9 +94,16 @@ def fetch(
             seconds=where.seconds,
             directory=project.root_of_lock(lock),
         )
-        places = resolver.locate(missing, locked.target.python, indexes)
+        places = {p.wheel.name: _said(p) for p in missing if p.wheel.url and not where.given}
+        sought = tuple(p for p in missing if p.wheel.name not in places)
+        if sought:
+            places |= resolver.locate(sought, locked.target.python, indexes)
         _fill(folder, _wanted(missing, places), where, _progress(missing, progress))
     return Fetched(wheelhouse=folder, wheels=tuple(sorted(found.items())))
+
+
+def _said(package: Package) -> Place:
+    return Place(location=package.wheel.url, sha256=package.wheel.sha256)
 
 
 def _present(folder: Path, package: Package) -> How:

@@ -65,6 +65,7 @@ WHOLE = replace(
     ),
     built=Built(config=DIGEST, manifest=DIGEST, layers=(DIGEST, DIGEST)),
 )
+URL = "https://wheels.example.com/files/click-8.1.7-py3-none-any.whl"
 PLACE = r"^lockfiles/pylock\.x\.toml: "
 
 
@@ -160,7 +161,10 @@ def test_the_lock_inside_an_image_does_not_hold_the_digest_of_that_image() -> No
         ),
         ("wheelhouse/click", "/etc/click", r"packages\[0\]\.wheels\[0\]\.path", "is not wheel"),
         ("size = 97941", "size = -1", r"packages\[0\]\.wheels\[0\]\.size", "negative"),
-        ("size = 97941", 'url = "x"', r"packages\[0\]\.wheels\[0\]\.url", "unknown field"),
+        ("size = 97941", 'url = "x"', r"packages\[0\]\.wheels\[0\]\.url", "is no URL that"),
+        ("size = 97941", f'url = "{URL}"', r"packages\[0\]\.wheels\[0\]\.path", "beside a URL"),
+        ("path =", "urn =", r"packages\[0\]\.wheels\[0\]\.urn", "did you mean|unknown field"),
+        ("[tool.mxenv]", "[tool.uv]\na = 1\n[tool.mxenv]", r"tool\.uv", "unknown field"),
         ("a" * 64, "A" * 64, r"packages\[0\]\.wheels\[0\]\.hashes\.sha256", "hexadecimal"),
         ("sha256 =", "md5 =", r"packages\[0\]\.wheels\[0\]\.hashes\.md5", "unknown field"),
         ("[[packages.wheels]]", "[[packages.sdists]]", r"packages\[0\]\.sdists", "unknown"),
@@ -203,6 +207,49 @@ def test_what_is_wrong_in_what_mxenv_adds_is_refused(
     assert before in text
     with pytest.raises(LockError, match=rf"{PLACE}tool\.mxenv\.{place}: .*{message}"):
         parse(text.replace(before, after, 1))
+
+
+def at(url: str) -> Lock:
+    return replace(SMALL, packages=(replace(CLICK, wheel=replace(CLICK.wheel, url=url)),))
+
+
+def test_a_wheel_with_a_url_has_no_path_which_installers_would_prefer() -> None:
+    text = lock.render(at(URL))
+    assert parse(text) == at(URL)
+    assert "wheelhouse/" not in text
+    (wheel,) = Pylock.from_dict(tomllib.loads(text)).packages[0].wheels or ()
+    assert (wheel.url, wheel.path) == (URL, None)
+
+
+def test_the_lock_inside_an_image_does_not_say_where_wheels_were_found() -> None:
+    assert lock.without_image(at(URL)) == lock.without_image(SMALL)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        URL.replace("wheels.", "user:secret@wheels."),
+        URL.replace("wheels.", "secret@wheels."),
+        f"{URL}?token=secret",
+        f"{URL}#secret",
+        URL.replace("https", "file"),
+        "https:///secret.whl",
+        "https://[secret",
+        f"{URL} secret",
+    ],
+)
+def test_a_url_that_not_everybody_may_see_is_refused_and_not_repeated(url: str) -> None:
+    with pytest.raises(
+        LockError, match=rf"{PLACE}packages\[0\]\.wheels\[0\]\.url: is no"
+    ) as caught:
+        parse(lock.render(at(url)))
+    assert "secret" not in f"{caught.value}{caught.value.hint}"
+
+
+def test_a_place_loses_its_login_and_its_fragment() -> None:
+    assert lock.public_url(f"{URL.replace('//', '//user:secret@')}#sha256=0") == URL
+    assert lock.public_url("/srv/wheels/click.whl") == ""
+    assert lock.public_url(f"{URL}?X-Signature=1") == ""
 
 
 def test_a_package_that_is_locked_twice_is_refused() -> None:
