@@ -65,6 +65,8 @@ def header(path: str, *, size: int = 0, mode: int = 0o644, directory: bool = Fal
 
 def can_hold(path: str) -> bool:
     """Return whether a layer can hold a file at ``path``, and a disk that it is unpacked to."""
+    if WHITEOUT not in path and len(path.encode()) <= LONGEST_NAME:
+        return True
     return len(path.encode()) <= LONGEST_PATH and not any(
         name.startswith(WHITEOUT) or len(name.encode()) > LONGEST_NAME for name in path.split("/")
     )

@@ -6,7 +6,6 @@ import hashlib
 import json
 from collections import defaultdict
 from dataclasses import dataclass
-from posixpath import dirname
 from typing import TYPE_CHECKING
 
 from mxenv.errors import Incompatible
@@ -151,10 +150,8 @@ def _sha256(text: str) -> str:
 
 def parents(path: str) -> Iterator[str]:
     """Yield the directories above ``path``, the nearest first, without the root."""
-    path = dirname(path)
-    while path not in {"", "/"}:
+    while (path := path.rpartition("/")[0].rstrip("/")) != "":
         yield path
-        path = dirname(path)
 
 
 def directories(paths: Iterable[str], *, skipped: frozenset[str]) -> tuple[str, ...]:

@@ -1,19 +1,21 @@
-"""How the files of a layer become its blob, in one pass and in little memory."""
+"""How the files of a layer are laid out as its blob; nothing is inflated, hashed or compressed."""
 
 from __future__ import annotations
 
-import hashlib
 import zlib
-from dataclasses import dataclass
+from array import array
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, BinaryIO
 
 from mxenv.archive import END, GZIP_HEADER, header, padding, stored, trailer
-from mxenv.engines._wheel import text_of
 from mxenv.errors import InvalidFile
-from mxenv.layers import Entry, directories
+from mxenv.frozen import frozen
+from mxenv.layers import directories
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Sequence
+
+    from mxenv.layers import Entry
 
 PENDING = 1024 * 1024
 """Stored bytes that go into one gzip member; part of the format, for it decides where they end."""
@@ -22,7 +24,17 @@ WORTH = 64
 """Bytes that a member must have saved for its own gzip member, of 18 bytes, to pay."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
+class Packed:
+    """Deflated bytes that are carried over as they are."""
+
+    size: int
+    crc: int
+    """Of what they inflate to; whoever reads the layer back compares."""
+    pieces: Callable[[], Iterable[bytes]]
+
+
+@frozen
 class Content:
     """One file that goes into a layer, and how its bytes are had."""
 
@@ -30,18 +42,17 @@ class Content:
     mode: int
     size: int
     hash: str
-    """As a RECORD has it; other bytes are refused."""
+    """As a RECORD has it; a layer that holds other bytes is refused."""
     place: str
     """Where it comes from, for errors."""
-    pieces: Callable[[], Iterator[tuple[bytes, bytes]]]
-    """Packed bytes and what they unpack to; equal where nothing is packed."""
-    packed: int | None = None
-    """How many deflated bytes there are, if they are deflated."""
+    pieces: Callable[[], Iterable[bytes]]
+    """Its bytes."""
+    packed: Packed | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Blob:
-    """What was written."""
+    """A layer that was written, and read back."""
 
     diff_id: str
     digest: str
@@ -49,106 +60,88 @@ class Blob:
     entries: tuple[Entry, ...]
 
 
-def write(file: BinaryIO, contents: Sequence[Content], *, skipped: frozenset[str]) -> Blob:
+@dataclass(slots=True, kw_only=True)
+class Draft:
+    """What was meant to be written, which is believed when it has been read back."""
+
+    items: tuple[str | Content, ...]
+    """Directories (by their paths) and files, in their order."""
+    packed: array[int] = field(default_factory=lambda: array("Q"))
+    """How long each gzip member is."""
+    plain: array[int] = field(default_factory=lambda: array("Q"))
+    """How many bytes each holds."""
+    owners: array[int] = field(default_factory=lambda: array("q"))
+    """Whose content it is, by its number among the items; -1 for what is stored."""
+
+
+def write(file: BinaryIO, contents: Sequence[Content], *, skipped: frozenset[str]) -> Draft:
     """Write a layer with ``contents``, and entries for directories but those ``skipped``."""
-    blob = _Writer(file)
-    entries = []
-    for item in _ordered(contents, directories((c.path for c in contents), skipped=skipped)):
+    folders = directories((content.path for content in contents), skipped=skipped)
+    draft = Draft(items=_ordered(contents, folders))
+    writer = _Writer(file, draft)
+    for number, item in enumerate(draft.items):
         if isinstance(item, str):
-            blob.plain(header(item, mode=0o755, directory=True))
+            writer.plain(header(item, mode=0o755, directory=True))
+            continue
+        writer.plain(header(item.path, size=item.size, mode=item.mode))
+        if item.packed is not None and item.packed.size + WORTH <= item.size:
+            writer.deflated(item.packed, item.size, number)
         else:
-            entries.append(_add(blob, item))
-    return blob.finish(entries)
+            for piece in item.pieces():
+                writer.plain(piece)
+        writer.plain(padding(item.size))
+    writer.plain(END)
+    writer.flush()
+    return draft
 
 
-def _ordered(contents: Iterable[Content], folders: Iterable[str]) -> Iterator[str | Content]:
-    """Yield directories and files sorted by path, so that a directory precedes what is in it."""
+def _ordered(contents: Iterable[Content], folders: Iterable[str]) -> tuple[str | Content, ...]:
+    """Return directories and files sorted by path, so that a directory precedes what is in it."""
     items: dict[str, str | Content] = {folder: folder for folder in folders}
     for content in contents:
         if content.path in items:
             raise InvalidFile("would be written twice", context=f"{content.place}: {content.path}")
         items[content.path] = content
-    for path in sorted(items):
-        yield items[path]
-
-
-def _add(blob: _Writer, content: Content) -> Entry:
-    """Write one file, and compare its bytes with the hash that was promised."""
-    blob.plain(header(content.path, size=content.size, mode=content.mode))
-    algorithm = content.hash.partition("=")[0]
-    sha256 = hashlib.sha256()
-    promised = sha256 if algorithm == "sha256" else hashlib.new(algorithm)
-    deflated = content.packed is not None and content.packed + WORTH <= content.size
-    crc = size = 0
-    if deflated:
-        blob.begin()
-    for packed, plain in content.pieces():
-        size += len(plain)
-        sha256.update(plain)
-        if promised is not sha256:
-            promised.update(plain)
-        if deflated:
-            crc = zlib.crc32(plain, crc)
-            blob.deflated(packed, plain)
-        else:
-            blob.plain(plain)
-    if size != content.size or text_of(promised.digest(), algorithm) != content.hash:
-        raise InvalidFile("does not have the hash that was recorded", context=content.place)
-    if deflated:
-        blob.end(crc, size)
-    blob.plain(padding(size))
-    return Entry(path=content.path, sha256=sha256.hexdigest(), size=size, mode=content.mode)
+    return tuple(items[path] for path in sorted(items))
 
 
 class _Writer:
-    """Keeps the two digests of a blob while it is written, and bytes that wait to be stored."""
+    """Writes gzip members, and keeps bytes that wait to be stored."""
 
-    def __init__(self, file: BinaryIO) -> None:
+    def __init__(self, file: BinaryIO, draft: Draft) -> None:
         self._file = file
-        self._diff = hashlib.sha256()
-        self._digest = hashlib.sha256()
-        self._size = 0
+        self._draft = draft
         self._pending = bytearray()
-
-    def _out(self, data: bytes) -> None:
-        self._file.write(data)
-        self._digest.update(data)
-        self._size += len(data)
 
     def plain(self, data: bytes) -> None:
         """Append bytes of the tar file that are to be stored."""
-        self._diff.update(data)
         self._pending += data
         while len(self._pending) >= PENDING:
             self._store(bytes(self._pending[:PENDING]))
             del self._pending[:PENDING]
 
-    def _store(self, data: bytes) -> None:
-        self._out(b"".join(stored(data, crc=zlib.crc32(data))))
-
-    def begin(self) -> None:
-        """Begin a gzip member for deflated bytes."""
+    def flush(self) -> None:
+        """Store what waits."""
         if self._pending:
             self._store(bytes(self._pending))
             self._pending.clear()
-        self._out(GZIP_HEADER)
 
-    def deflated(self, packed: bytes, plain: bytes) -> None:
-        """Append deflated bytes as they are; ``plain`` is what they mean."""
-        self._diff.update(plain)
-        self._out(packed)
+    def _store(self, data: bytes) -> None:
+        member = b"".join(stored(data, crc=zlib.crc32(data)))
+        self._file.write(member)
+        self._note(len(member), len(data), -1)
 
-    def end(self, crc: int, size: int) -> None:
-        """End the gzip member."""
-        self._out(trailer(crc, size))
+    def deflated(self, packed: Packed, size: int, owner: int) -> None:
+        """Append deflated bytes as they are, as a gzip member of their own."""
+        self.flush()
+        self._file.write(GZIP_HEADER)
+        for piece in packed.pieces():
+            self._file.write(piece)
+        end = trailer(packed.crc, size)
+        self._file.write(end)
+        self._note(len(GZIP_HEADER) + packed.size + len(end), size, owner)
 
-    def finish(self, entries: Iterable[Entry]) -> Blob:
-        """End the tar file, and say what was written."""
-        self.plain(END)
-        self._store(bytes(self._pending))
-        return Blob(
-            diff_id=f"sha256:{self._diff.hexdigest()}",
-            digest=f"sha256:{self._digest.hexdigest()}",
-            size=self._size,
-            entries=tuple(entries),
-        )
+    def _note(self, packed: int, plain: int, owner: int) -> None:
+        self._draft.packed.append(packed)
+        self._draft.plain.append(plain)
+        self._draft.owners.append(owner)

@@ -8,7 +8,7 @@ import secrets
 import time
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from mxenv.engines._blob import Blob
 from mxenv.errors import EngineError
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
     from typing import BinaryIO
+
+Written = TypeVar("Written")
+"""What a maker says of what it wrote."""
 
 STALE = 24 * 60 * 60
 """Seconds after which a temporary file has been left behind by somebody who was killed."""
@@ -57,17 +60,17 @@ class Cache:
     def make(
         self,
         key: str,
-        write: Callable[[BinaryIO], Blob],
+        write: Callable[[BinaryIO], Written],
         *,
-        check: Callable[[BinaryIO, Blob], None],
+        check: Callable[[BinaryIO, Written], Blob],
     ) -> Blob:
-        """Make a layer, check it, and keep it; the same layer made twice at once is the same."""
+        """Make a layer, read it back, and keep it; made twice at once, it is the same."""
         try:
             with self._temporary("blobs") as temporary:
                 with temporary.open("xb", buffering=1 << 18) as file:
-                    blob = write(file)
+                    written = write(file)
                 with temporary.open("rb") as file_again:
-                    check(file_again, blob)
+                    blob = check(file_again, written)
                 temporary.replace(self._path(blob))
             body = _document(blob)
             with self._temporary("layers") as temporary:

@@ -6,11 +6,11 @@ import hashlib
 import json
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
 from mxenv import start_gate
 from mxenv.configuration import canonical, lock_path
-from mxenv.engines._blob import Content, write
+from mxenv.engines._blob import Content, Packed, write
 from mxenv.engines._inside import check
 from mxenv.engines._wheel import Unpacked, opened, text_of
 from mxenv.errors import LockError
@@ -44,44 +44,47 @@ class Ready:
 
 def of_wheels(layer: layers.Layer, order: Order, cache: Cache) -> Ready:
     """Return the layer of some wheels; only one that was never made needs the wheels."""
-    skipped = base_directories(order.lock)
-
-    def make(file: BinaryIO) -> Blob:
-        with ExitStack() as stack:
-            contents = []
-            for package in layer.packages:
-                path = order.wheelhouse / package.wheel.name
-                wheel = stack.enter_context(opened(path, package, order.lock.target))
-                contents += [_content(wheel, installed) for installed in wheel.files]
-            return write(file, contents, skipped=skipped)
-
-    def looked_at(file: BinaryIO, blob: Blob) -> None:
-        where = order.lock.target
-        sites = frozenset({where.purelib, where.platlib})
-        check(file, blob, packages=layer.packages, sites=sites)
-
     found = cache.find(layer.key)
     return Ready(
         title=layer.title,
         key=layer.key,
-        blob=found or cache.make(layer.key, make, check=looked_at),
+        blob=found or _made(layer, order, cache),
         cached=found is not None,
     )
 
 
+def _made(layer: layers.Layer, order: Order, cache: Cache) -> Blob:
+    """Make the layer of some wheels, which stay open until it has been read back."""
+    where, skipped = order.lock.target, base_directories(order.lock)
+    sites = frozenset({where.purelib, where.platlib})
+    with ExitStack() as stack:
+        contents: list[Content] = []
+        for package in layer.packages:
+            path = order.wheelhouse / package.wheel.name
+            wheel = stack.enter_context(opened(path, package, where))
+            contents += [_content(wheel, installed) for installed in wheel.files]
+        return cache.make(
+            layer.key,
+            lambda file: write(file, contents, skipped=skipped),
+            check=lambda file, draft: check(file, draft, packages=layer.packages, sites=sites),
+        )
+
+
 def _content(wheel: Unpacked, installed: Installed) -> Content:
     """Return a file of a wheel as a file of a layer."""
-    member = installed.member
+    member, archive = installed.member, wheel.archive
     if member is None:
-        return _given(installed.path, installed.data, mode=installed.mode, place=wheel.archive.name)
+        return _given(installed.path, installed.data, mode=installed.mode, place=archive.name)
     return Content(
         path=installed.path,
         mode=installed.mode,
         size=installed.size,
         hash=installed.hash,
-        place=f"{wheel.archive.name}: {member.name}",
-        pieces=lambda: wheel.archive.pieces(member),
-        packed=member.packed if member.deflated else None,
+        place=f"{archive.name}: {member.name}",
+        pieces=lambda: archive.pieces(member),
+        packed=Packed(size=member.packed, crc=member.crc, pieces=lambda: archive.packed(member))
+        if member.deflated
+        else None,
     )
 
 
@@ -93,7 +96,7 @@ def _given(path: str, data: bytes, *, mode: int, place: str) -> Content:
         size=len(data),
         hash=text_of(hashlib.sha256(data).digest(), "sha256"),
         place=place,
-        pieces=lambda: iter([(data, data)]),
+        pieces=lambda: (data,),
     )
 
 
@@ -111,7 +114,7 @@ def of_lock(order: Order, cache: Cache) -> Ready:
         or cache.make(
             key,
             lambda file: write(file, contents, skipped=skipped),
-            check=lambda file, blob: check(file, blob, packages=(), sites=frozenset()),
+            check=lambda file, draft: check(file, draft, packages=(), sites=frozenset()),
         ),
         cached=found is not None,
     )
@@ -163,8 +166,8 @@ def _added(order: Order) -> Iterator[Content]:
         )
 
 
-def _read(path: Path) -> Iterator[tuple[bytes, bytes]]:
+def _read(path: Path) -> Iterator[bytes]:
     """Yield the bytes of a file."""
     with path.open("rb") as file:
         while data := file.read(CHUNK):
-            yield data, data
+            yield data

@@ -263,8 +263,14 @@ class _Plan:
     def _record(self, files: Mapping[str, Installed]) -> Installed:
         """Return the RECORD of what is installed, itself without a hash."""
         own = f"{self.root}/{self.info}/RECORD"
+        root = f"{self.root}/"
         rows = [
-            (relpath(path, self.root), file.hash, str(file.size)) for path, file in files.items()
+            (
+                path[len(root) :] if path.startswith(root) else relpath(path, self.root),
+                file.hash,
+                str(file.size),
+            )
+            for path, file in files.items()
         ]
         rows.append((relpath(own, self.root), "", ""))
         text = io.StringIO()

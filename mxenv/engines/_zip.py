@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import stat
 import struct
 import zipfile
@@ -27,7 +29,7 @@ HARMLESS = 64 * 1024 * 1024
 SMALL = 4 * 1024 * 1024
 """The most that is read into memory in one go."""
 
-CHUNK = 256 * 1024
+CHUNK = 1024 * 1024
 """Packed bytes that are read at a time."""
 
 LOCAL = struct.Struct("<4s2xH18xHH")
@@ -37,6 +39,9 @@ UTF8 = 0x800
 """The flag that says that a name is in UTF-8 (else in code page 437)."""
 
 ENCRYPTED = 0x1
+
+_UNSAFE = re.compile(r"[\x00-\x1f\x7f\\]|(?:^|/)\.{0,2}(?:/|$)")
+"""A control character, a backslash, or a part of a path that is empty, ``.`` or ``..``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,52 +140,45 @@ class Archive:
             raise self._refusal(name, "is missing")
         if member.size > limit:
             raise self._refusal(name, f"has {member.size} bytes, more than {limit}")
-        return b"".join(plain for _, plain in self.pieces(member))
+        return b"".join(self.pieces(member))
 
-    def pieces(self, member: Member) -> Iterator[tuple[bytes, bytes]]:
-        """Yield packed bytes, and what they unpack to, up to the member's end.
+    def pieces(self, member: Member) -> Iterator[bytes]:
+        """Yield the content of a member, up to its end.
 
         Size and checksum are compared on the way; memory does not grow with the member.
         """
-        source = self._unpacked if member.deflated else self._plain
         size = crc = 0
-        for packed, plain in source(member):
+        for plain in self._inflated(member) if member.deflated else self.packed(member):
             size += len(plain)
             if size > member.size:
                 break
             crc = zlib.crc32(plain, crc)
-            yield packed, plain
+            yield plain
         if size != member.size or crc != member.crc:
             raise self._refusal(member.name, "is damaged: size or checksum is wrong")
 
-    def _packed(self, member: Member) -> Iterator[bytes]:
-        """Yield the bytes as they lie in the file."""
-        left, place = member.packed, member.start
+    def packed(self, member: Member) -> Iterator[bytes]:
+        """Yield the bytes of a member as they lie in the file."""
+        left, place, handle = member.packed, member.start, self._file.fileno()
         while left:
             # Others may read from the file while this generator rests.
-            self._file.seek(place)
-            data = self._file.read(min(CHUNK, left))
+            data = os.pread(handle, min(CHUNK, left), place)
             if not data:
                 raise self._refusal(member.name, "ends too early")
             left -= len(data)
             place += len(data)
             yield data
 
-    def _plain(self, member: Member) -> Iterator[tuple[bytes, bytes]]:
-        """Yield stored bytes."""
-        for data in self._packed(member):
-            yield data, data
-
-    def _unpacked(self, member: Member) -> Iterator[tuple[bytes, bytes]]:
-        """Yield deflated bytes, and what they inflate to, at most `SMALL` at a time."""
+    def _inflated(self, member: Member) -> Iterator[bytes]:
+        """Yield what deflated bytes inflate to, at most `SMALL` at a time."""
         stream = zlib.decompressobj(-zlib.MAX_WBITS)
         try:
-            for data in self._packed(member):
-                packed, rest = data, data
+            for data in self.packed(member):
+                rest = data
                 while True:
                     plain = stream.decompress(rest, SMALL)
-                    yield packed, plain
-                    packed, rest = b"", stream.unconsumed_tail
+                    yield plain
+                    rest = stream.unconsumed_tail
                     if not rest and len(plain) < SMALL:
                         break
         except zlib.error as error:
@@ -192,9 +190,4 @@ class Archive:
 
 def unsafe(path: str) -> bool:
     """Return whether ``path`` could mean anything but a file below a folder."""
-    return (
-        not can_hold(path)
-        or "\\" in path
-        or any(character < " " or character == "\x7f" for character in path)
-        or any(part in {"", ".", ".."} for part in path.split("/"))
-    )
+    return _UNSAFE.search(path) is not None or not can_hold(path)

@@ -22,6 +22,7 @@ import pytest
 from _wheels import Made, package_of, target
 
 from mxenv.engines import _blob
+from mxenv.engines._inside import check
 from mxenv.engines._layer import _content
 from mxenv.engines._wheel import opened
 from mxenv.errors import InvalidFile, WheelError
@@ -60,7 +61,11 @@ def layer(
     file = io.BytesIO()
     with opened(folder / package.wheel.name, package, where or target()) as wheel:
         contents = [_content(wheel, installed) for installed in wheel.files]
-        blob = _blob.write(file, contents, skipped=skipped)
+        draft = _blob.write(file, contents, skipped=skipped)
+        file.seek(0)
+        at = where or target()
+        sites = frozenset({at.purelib, at.platlib})
+        blob = check(file, draft, packages=[package], sites=sites)
     return file.getvalue(), blob
 
 
