@@ -11,6 +11,8 @@
     │   ├── MatrixError
     │   ├── LockError
     │   ├── ImageError             an image description (``image.toml``)
+    │   ├── InventoryError         what a model needs, as a file
+    │   ├── ModelError             a model, or a file of one
     │   ├── ConfigurationError     the user's own file of defaults
     │   ├── WheelError             a wheel that escapes its prefix, or whose hash is wrong
     │   └── LayoutError            an OCI layout or an image in one
@@ -76,6 +78,14 @@ class LockError(InvalidFile):
 
 class ImageError(InvalidFile):
     """An image description is invalid."""
+
+
+class InventoryError(InvalidFile):
+    """An inventory of a model is invalid."""
+
+
+class ModelError(InvalidFile):
+    """A model, or a file of one, is not what it should be, or of a kind that is not known."""
 
 
 class ConfigurationError(InvalidFile):
