@@ -5,13 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from mxenv.api import _places, nodes
+from mxenv._files import write_atomically
+from mxenv.api import _base_records, _places, nodes
+from mxenv.api._listed import ListedHost
 from mxenv.environment import select_env
 from mxenv.errors import Incompatible
 from mxenv.facts import Absent, Fact, Observed, Snapshot, Unreadable, View, observed
 from mxenv.fingerprint import fingerprint
-from mxenv.image import LAYOUT, SCRATCH, pinned
+from mxenv.image import SCRATCH, pinned
 from mxenv.lock import Base, Provided, Target
+from mxenv.stores import places
 from mxenv.wheel_tags import minor
 
 if TYPE_CHECKING:
@@ -19,13 +22,19 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
+    from mxenv.base_record import Record
     from mxenv.image import Image
+    from mxenv.lock import Lock
 
 KEPT = (
     *("os.id", "os.version", "libc.version", "python.version"),
     *("metax.sdk", "metax.compiler", "metax.mccl", "metax.smi"),
 )
 """The facts of a base that stand in the lock; of Python, those of the one that is used."""
+UNSEEN = (
+    "which files the base holds is not known: whether a wheel brings one of them, too, "
+    "is not looked at"
+)
 SCRATCH_PREFIX = "/opt/mxenv"
 SCRATCH_INTERPRETER = "/usr/bin/python3"
 
@@ -44,24 +53,82 @@ class Ground:
     unclear: tuple[tuple[str, str], ...] = ()
     """Distributions that are there in a version that is not known, each with the reason."""
     facts: tuple[tuple[str, str], ...] = ()
+    content: bytes | None = None
+    """The record of the base, if it was made anew; `keep` writes it."""
+    notes: tuple[str, ...] = ()
 
 
-def stand(image: Image, *, snapshot: Path | None, root: Path, now: datetime) -> Ground:
-    """Return what ``image`` stands on; ``snapshot`` spares looking inside the base."""
+def stand(  # noqa: PLR0913 - what a base is found by, and what is known of it already
+    image: Image,
+    *,
+    snapshot: Path | None,
+    root: Path,
+    now: datetime,
+    beside: Path | None = None,
+    before: Lock | None = None,
+) -> Ground:
+    """Return what ``image`` stands on; ``snapshot`` spares looking inside the base.
+
+    So does a record of it in ``beside``, the folder of the lock, if a lock there vouches for it;
+    ``before`` is the lock that is there.
+    """
     if image.base == SCRATCH:
         return _scratch(image, now)
-    digest = pinned(image.base) if snapshot is not None else ""
-    if digest and snapshot is not None:
-        _places.unseen(image.files)
-        return _ground(image, digest, _of_image(nodes.read_snapshot(snapshot)))
-    address, digest = _locate(image, root)
     if snapshot is not None:
+        digest = pinned(image.base) or _locate(image, root)[1]
         _places.unseen(image.files)
-        return _ground(image, digest, _of_image(nodes.read_snapshot(snapshot)))
-    with nodes.open_host(address) as host:
-        ground = _ground(image, digest, _of_image(nodes.look(host, now=now)))
+        ground = _ground(image, digest, _of_image(nodes.read_snapshot(snapshot)))
+        return replace(ground, notes=(UNSEEN,))
+    known = _known(image, before)
+    record, note = _recorded(beside, known, image.platform)
+    if record is None:
+        address, digest = _locate(image, root)
+        if digest != known:
+            record, note = _recorded(beside, digest, image.platform)
+    if record is not None:
+        return _of_record(image, record)
+    notes = (note,) if note else ()
+    with _base_records.looking(places.source_of(address), image.platform) as (looked, host):
+        if looked.record is not None:
+            return replace(_of_record(image, looked.record), content=looked.content, notes=notes)
+        ground = _ground(image, digest, _of_image(looked.snapshot))
         _places.check(image.files, host)
-        return replace(ground, target=_places.resolved(ground.target, host))
+        target = _places.resolved(ground.target, host)
+        return replace(ground, target=target, notes=(*notes, UNSEEN))
+
+
+def keep(ground: Ground, beside: Path) -> None:
+    """Write what was learned of a base beside the lock, unless it is there already."""
+    if ground.content is not None:
+        path = _base_records.path_of(beside, ground.base.digest)
+        if not (path.is_file() and path.read_bytes() == ground.content):
+            write_atomically(path, ground.content)
+
+
+def _known(image: Image, before: Lock | None) -> str:
+    """Return the digest of the base for the platform, if it can be told without asking for it."""
+    digest = pinned(image.base)
+    if not digest or before is None:
+        return digest
+    asked, was = (image.base, image.platform), (before.base.reference, before.target.platform)
+    # What is pinned may be an index, which leads to the same manifest always.
+    return before.base.digest if asked == was else digest
+
+
+def _recorded(beside: Path | None, digest: str, platform: str) -> tuple[Record | None, str]:
+    if beside is None or not digest:
+        return None, ""
+    return _base_records.kept(beside, digest, platform)
+
+
+def _of_record(image: Image, record: Record) -> Ground:
+    digest = record.told.base
+    host = ListedHost(listing=record.listing, name=digest)
+    ground = _ground(image, digest, _of_image(_base_records.facts_of(record, digest)))
+    _places.check(image.files, host)
+    target = _places.resolved(ground.target, host)
+    base = replace(ground.base, listing=record.digest)
+    return replace(ground, base=base, target=target)
 
 
 def _scratch(image: Image, now: datetime) -> Ground:
@@ -83,16 +150,9 @@ def _scratch(image: Image, now: datetime) -> Ground:
 
 def _locate(image: Image, root: Path) -> tuple[str, str]:
     """Return the address of the base, and the digest of its manifest for the platform."""
-    if image.base.startswith(LAYOUT):
-        from mxenv.stores import layout  # noqa: PLC0415 - imported late: only this base needs it
-
-        source = layout.open_source(str(root / image.base.removeprefix(LAYOUT)))
-        digest = source.manifest(image.platform)[0].digest
-        return f"{LAYOUT}{source.path}@{digest}", digest
-    from mxenv.stores import registry  # noqa: PLC0415 - the same
-
-    digest = registry.open_source(image.base).manifest(image.platform)[0].digest
-    return f"image:{image.base.partition('@')[0]}@{digest}", digest
+    address = places.below(image.base, root)
+    digest = places.source_of(address).manifest(image.platform)[0].digest
+    return places.pinned(address, digest), digest
 
 
 def _of_image(snapshot: Snapshot) -> Snapshot:

@@ -77,7 +77,9 @@ def lock(  # noqa: PLR0913 - what a lock depends on, each of it a choice of the 
     before = project.existing_lock(path)
     root = project.root_of(image_toml)
     try:
-        ground = bases.stand(image, snapshot=snapshot, root=root, now=now)
+        ground = bases.stand(
+            image, snapshot=snapshot, root=root, now=now, beside=path.parent, before=before
+        )
     except Incompatible as error:
         raise Incompatible(error.message, context=str(image_toml), hint=error.hint) from None
     for index, message, hint in unmet(image.requires, ground.provided, ground.target):
@@ -90,11 +92,16 @@ def lock(  # noqa: PLR0913 - what a lock depends on, each of it a choice of the 
         verdict = _judge(made, matrix, now, today)
         _refuse(verdict, image_toml)
         made = replace(made, relied=_relied(verdict))
-    if before is not None and made == locks.without_image(before):
-        made = before
+    if before is not None and locks.without_image(made) == locks.without_image(before):
+        made = replace(made, built=before.built, recipe=before.recipe)
+    bases.keep(ground, path.parent)
     changed = _write(path, locks.render(made))
     return LockResult(
-        path=path, lock=made, changed=changed, verdict=verdict, notes=resolution.notes
+        path=path,
+        lock=made,
+        changed=changed,
+        verdict=verdict,
+        notes=(*ground.notes, *resolution.notes),
     )
 
 

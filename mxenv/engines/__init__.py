@@ -10,7 +10,17 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from mxenv.configuration import Made
+    from mxenv.listing import Listing
     from mxenv.lock import Lock
+    from mxenv.stores import ImageDescription
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """A base, known without asking for it."""
+
+    image: ImageDescription
+    listing: Listing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +36,8 @@ class Order:
     files: Path
     """The folder that the sources of added files are relative to."""
     cache: Path
+    known: Known | None = None
+    """What is known of the base; without it the base is asked, and what it holds is not known."""
     out: Path | None = None
     """A folder for an OCI layout."""
     push: str | None = None

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from mxenv import configuration, layers, start_gate
+from mxenv import configuration, layers, start_gate, union
 from mxenv.configuration import Made
 from mxenv.engines import Engine, Layer, Order, Product, _layer
 from mxenv.engines._cache import Cache
@@ -74,7 +74,7 @@ def assemble(order: Order, *, source: Source | None, sink: Sink) -> Product:
     cache = Cache(root=order.cache)
     cache.tidy()
     with steps.step("base"):
-        base = _Base.read(order.lock, source)
+        base = _Base.read(order, source)
     with steps.step("layers"):
         plan = layers.plan(order.lock, base_layers=len(base.layers))
         ready = _ready(plan, order, cache)
@@ -113,7 +113,10 @@ def _ready(plan: Sequence[layers.Layer], order: Order, cache: Cache) -> list[Rea
         # The first error ends the build; what waits behind it never starts.
         ready = _all(pool, [_maker(layer, order, cache) for layer in plan])
     ready.append(_layer.of_lock(order, cache))
-    layers.check_union((layer.title, layer.blob.entries) for layer in ready)
+    owners = [(layer.title, layer.blob.entries) for layer in ready]
+    layers.check_union(owners)
+    if order.known is not None:
+        union.check(owners, order.known.listing, order.lock)
     return ready
 
 
@@ -149,11 +152,12 @@ class _Base:
     read_bytes: int
 
     @classmethod
-    def read(cls, lock: Lock, source: Source | None) -> _Base:
+    def read(cls, order: Order, source: Source | None) -> _Base:
         """Read manifest and configuration; they must be those that were locked."""
+        lock = order.lock
         if source is None:
             return cls(configuration={}, layers=(), read_bytes=0)
-        image = describe(source, lock.target.platform)
+        image = order.known.image if order.known else describe(source, lock.target.platform)
         if image.manifest.digest != lock.base.digest:
             raise Incompatible(
                 f"the base is {image.manifest.digest}, but {lock.base.digest} was locked",
@@ -164,7 +168,7 @@ class _Base:
         return cls(
             configuration=image.configuration,
             layers=image.layers,
-            read_bytes=image.manifest.size + image.config.size,
+            read_bytes=0 if order.known else image.manifest.size + image.config.size,
         )
 
 
@@ -232,6 +236,11 @@ def _notes(order: Order, base: _Base) -> Iterator[str]:
         yield (
             f"the layout leaves out the base's {len(base.layers)} layers ({size} bytes): "
             "it is whole only beside them; --with-base copies them"
+        )
+    if base.layers and order.known is None:
+        yield (
+            "which files the base holds is not known: whether a package brings one of them, too, "
+            "was not looked at; `mxenv lock` without --snapshot finds out"
         )
     if order.base == SCRATCH:
         yield "scratch has no shell: the image has no start gate, `mxenv verify` checks a node"

@@ -141,9 +141,14 @@ class Unpacked:
         if member.open is None or not want:
             return
         if Want.FILE in want:
-            # Whoever wants it whole wants nothing else of it.
+            # Whoever wants it whole wants nothing else of it, but perhaps to know it again.
             with damage(f"{self.source.name}: {member.path!r}"):
                 self.spool.take((number, member.ordinal), member.open(), member.size)
+            if Want.HASH in want and self.spool.holds((number, member.ordinal)):
+                with self.spool.open((number, member.ordinal)) as kept:
+                    sha256 = _content(kept, 0, whole=True).sha256
+                before = self.contents.get((number, member.ordinal), Content())
+                self.contents[number, member.ordinal] = Content(data=before.data, sha256=sha256)
             return
         limit = min(LARGEST, MOST - self.kept) if Want.CONTENT in want else 0
         with damage(f"{self.source.name}: {member.path!r}"):
