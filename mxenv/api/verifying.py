@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 from mxenv.api import _hosts, _packages, nodes, project
 from mxenv.errors import EngineError, InvalidFile
 from mxenv.facts import Absent, Observed, Unreadable
-from mxenv.image import LAYOUT, SCRATCH
+from mxenv.image import SCRATCH
 from mxenv.lock import WHEELHOUSE
 from mxenv.redaction import UNPRINTABLE
+from mxenv.stores import places
 from mxenv.verdict import Finding, Outcome, Verdict
 
 if TYPE_CHECKING:
@@ -47,9 +48,8 @@ def verify(  # noqa: PLR0913 - each says something else of what is compared
     """
     lock = project.read_lock(lock_path)
     now = now or datetime.now(UTC)
-    scheme, _, rest = address.partition(":")
-    if scheme in IMAGES:
-        source = _source(scheme, rest)
+    if address.partition(":")[0] in IMAGES:
+        source = places.source_of(address)
         look = partial(nodes.look, now=now, wanted=wanted)
         beside = lock_path.parent / WHEELHOUSE
         findings = _image(lock, lock_path, source, wheelhouse or beside, look)
@@ -66,17 +66,6 @@ def _shown(finding: Finding) -> Finding:
         subject=UNPRINTABLE.sub("?", finding.subject),
         found=UNPRINTABLE.sub("?", finding.found),
     )
-
-
-def _source(scheme: str, rest: str) -> Source:
-    rest = rest.removeprefix("//")
-    if scheme == "oci":
-        from mxenv.stores import layout  # noqa: PLC0415 - imported late: only one of the two
-
-        return layout.open_source(rest)
-    from mxenv.stores import registry  # noqa: PLC0415 - imported late: it brings requests
-
-    return registry.open_source(rest)
 
 
 def _image(
@@ -122,11 +111,9 @@ def _made_again(lock: Lock, lock_path: Path, image: ImageDescription) -> Iterato
     if lock.base.reference == SCRATCH:
         yield from _image_checks.made_again(lock, image, None)
         return
-    scheme, rest = "image", f"{lock.base.reference.partition('@')[0]}@{lock.base.digest}"
-    if lock.base.reference.startswith(LAYOUT):
-        scheme, _, rest = project.base_of(lock, lock_path).partition(":")
+    place = places.pinned(project.base_of(lock, lock_path), lock.base.digest)
     try:
-        base = describe(_source(scheme, rest), lock.target.platform)
+        base = describe(places.source_of(place), lock.target.platform)
     except (EngineError, InvalidFile) as error:
         yield _image_checks.no_base(lock, str(error))
         return

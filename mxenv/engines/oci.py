@@ -15,8 +15,8 @@ from mxenv.engines import Engine, Layer, Order, Product, _layer
 from mxenv.engines._cache import Cache
 from mxenv.engines._output import Nowhere, Output
 from mxenv.errors import Incompatible, LayoutError, UsageError
-from mxenv.image import LAYOUT, SCRATCH
-from mxenv.stores import OCI_CONFIG, OCI_MANIFEST
+from mxenv.image import SCRATCH
+from mxenv.stores import OCI_CONFIG, OCI_MANIFEST, places
 from mxenv.stores.description import describe
 
 if TYPE_CHECKING:
@@ -45,14 +45,7 @@ def _source(order: Order) -> Source | None:
     """Open the base where the order says, at the digest that was locked."""
     if order.base == SCRATCH:
         return None
-    if order.base.startswith(LAYOUT):
-        from mxenv.stores import layout  # noqa: PLC0415 - imported late: only one of the two
-
-        return layout.open_source(order.base.removeprefix(LAYOUT))
-    from mxenv.stores import registry  # noqa: PLC0415 - imported late: it brings requests
-
-    name = order.base.partition("@")[0]
-    return registry.open_source(f"{name}@{order.lock.base.digest}")
+    return places.source_of(places.pinned(order.base, order.lock.base.digest))
 
 
 def _sink(order: Order) -> Sink:

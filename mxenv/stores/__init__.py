@@ -28,6 +28,8 @@ class Descriptor:
     """``sha256:`` and 64 hexadecimal digits."""
     size: int
     annotations: tuple[tuple[str, str], ...] = ()
+    artifact_type: str = ""
+    """What kind of thing a manifest holds that is no image."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +61,12 @@ class Source(Protocol):
     def has(self, digest: str) -> bool:
         """Return whether a blob is there, reading none of it."""
 
+    def manifest_of(self, digest: str) -> bytes:
+        """Return the manifest with this digest, as a referrer has one, its bytes verified."""
+
+    def referrers(self, digest: str) -> tuple[Descriptor, ...]:
+        """Return the manifests that speak of the image with this digest, in a stable order."""
+
 
 class Sink(Protocol):
     """A repository, or a layout, that can be written."""
@@ -74,3 +82,6 @@ class Sink(Protocol):
 
     def tag(self, manifest: bytes, media_type: str, name: str) -> str:
         """Put a manifest under ``name`` and return its digest; every blob must be there."""
+
+    def attach(self, manifest: bytes, subject: Descriptor) -> str:
+        """Put a manifest that speaks of ``subject``, as its own field says; return its digest."""

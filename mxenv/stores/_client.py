@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import time
 from dataclasses import dataclass, field
 from ipaddress import ip_address
@@ -9,11 +10,13 @@ from typing import TYPE_CHECKING, BinaryIO
 from urllib.parse import urljoin
 
 import requests
+import urllib3
 
 from mxenv import __version__
 from mxenv.errors import MxenvError, RegistryError
 from mxenv.stores._credentials import Credentials, credentials
 from mxenv.stores._digests import printable
+from mxenv.stores._documents import LARGEST
 from mxenv.stores._reference import DOCKER_HUB, hostname
 from mxenv.stores._words import (
     last_word,
@@ -39,6 +42,7 @@ _AGAIN = frozenset({429, 500, 502, 503, 504})
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _MOST_REDIRECTS = 5
 _UNAUTHORIZED = 401
+_PIECE = 1 << 18
 _HUB_API = "registry-1.docker.io"
 
 Body = tuple["Callable[[], BinaryIO]", int]
@@ -79,6 +83,22 @@ class _NoAuthentication(requests.auth.AuthBase):
 
     def __call__(self, r: requests.PreparedRequest) -> requests.PreparedRequest:
         return r
+
+
+def small_body(response: requests.Response) -> bytes:
+    """Return a small body, whole."""
+    content = b""
+    try:
+        # Only a read that finds nothing tells an end from a connection that broke.
+        while len(content) <= LARGEST and (data := response.raw.read(_PIECE)):
+            content += data
+    except (urllib3.exceptions.HTTPError, OSError) as error:
+        raise Passing(f"broke off: {error}") from error
+    finally:
+        response.close()
+    if len(content) > LARGEST:
+        raise Passing("sent more than any manifest needs")
+    return content
 
 
 @dataclass(slots=True, kw_only=True)
@@ -149,6 +169,13 @@ class Client:
             response.close()
             raise Passing(word, wait)
         return response
+
+    def put(self, target: str, content: bytes, headers: Mapping[str, str]) -> requests.Response:
+        """Send something small, as often as it takes."""
+        body = (lambda: io.BytesIO(content), len(content))
+        return self.attempt(
+            lambda: self.call("PUT", target, scope="push", headers=headers, body=body)
+        )
 
     def _follow(
         self, method: str, url: str, scope: str, headers: Mapping[str, str], body: Body | None

@@ -50,16 +50,22 @@ def descriptor(value: object, complain: Complain, place: str) -> Descriptor:
         raise complain(f"{place}.size is not a number of bytes")
     if not isinstance(media_type, str):
         raise complain(f"{place}.mediaType is not a string")
+    kind = value.get("artifactType")
     return Descriptor(
-        media_type=media_type, digest=digest, size=size, annotations=_annotations(value)
+        media_type=media_type,
+        digest=digest,
+        size=size,
+        annotations=notes(value),
+        artifact_type=kind if isinstance(kind, str) else "",
     )
 
 
-def _annotations(value: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
-    annotations = value.get("annotations")
-    if not isinstance(annotations, dict):
+def notes(value: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
+    """Return the annotations of a descriptor or a manifest, in a stable order."""
+    given = value.get("annotations")
+    if not isinstance(given, dict):
         return ()
-    return tuple(sorted((k, v) for k, v in annotations.items() if isinstance(v, str)))
+    return tuple(sorted((k, v) for k, v in given.items() if isinstance(v, str)))
 
 
 def entries(document: Mapping[str, object], name: str, complain: Complain) -> list[object]:

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, BinaryIO
 from urllib.parse import urlencode
 
 import requests
-import urllib3
 
 from mxenv.errors import RegistryError
-from mxenv.stores import INDEXES, MANIFESTS, Descriptor, _documents
-from mxenv.stores._client import Client, Passing
+from mxenv.stores import INDEXES, MANIFESTS, Descriptor, _documents, _referrers
+from mxenv.stores._attaching import Listing
+from mxenv.stores._client import Client, Passing, small_body
 from mxenv.stores._digests import checked, digest_of, printable
 from mxenv.stores._download import Download
 from mxenv.stores._reference import Reference, parse
@@ -40,7 +40,9 @@ def open_source(reference: str, *, client: Client | None = None) -> RegistrySour
 def open_sink(reference: str, *, client: Client | None = None) -> RegistrySink:
     """Return the repository that ``reference`` names, to be written; nothing is sent yet."""
     named = parse(reference)
-    return RegistrySink(reference=named, client=client or _client(named))
+    client = client or _client(named)
+    listing = Listing(reference=named, client=client)
+    return RegistrySink(reference=named, client=client, listing=listing)
 
 
 def _client(reference: Reference) -> Client:
@@ -85,6 +87,14 @@ class RegistrySource:
         """Return whether a blob is there, reading none of it."""
         return _has(self.client, self.reference, digest, "pull")
 
+    def manifest_of(self, digest: str) -> bytes:
+        """Return the manifest with this digest, as a referrer has one, its bytes verified."""
+        return self._manifest(digest)[1]
+
+    def referrers(self, digest: str) -> tuple[Descriptor, ...]:
+        """Return what speaks of an image: what the registry lists, or else the tag for it."""
+        return Listing(reference=self.reference, client=self.client).read(digest)
+
     def _complain(self, message: str) -> RegistryError:
         return RegistryError(printable(message), context=self.name)
 
@@ -102,7 +112,7 @@ class RegistrySource:
                 headers={"Accept": _ACCEPT},
             )
             if response.status_code == OK:
-                content = _body(response)
+                content = small_body(response)
                 kind = response.headers.get("Content-Type", "")
                 expected = name if name.startswith("sha256:") else digest_of(content)
                 if digest_of(content) != expected:
@@ -120,22 +130,6 @@ class RegistrySource:
         return found, content
 
 
-def _body(response: requests.Response) -> bytes:
-    """Return a small body, whole."""
-    content = b""
-    try:
-        # Only a read that finds nothing tells an end from a connection that broke.
-        while len(content) <= _documents.LARGEST and (data := response.raw.read(_CHUNK)):
-            content += data
-    except (urllib3.exceptions.HTTPError, OSError) as error:
-        raise Passing(f"broke off: {error}") from error
-    finally:
-        response.close()
-    if len(content) > _documents.LARGEST:
-        raise Passing("sent more than any manifest needs")
-    return content
-
-
 def _has(client: Client, reference: Reference, digest: str, scope: str) -> bool:
     target = f"/v2/{reference.repository}/blobs/{digest}"
     response = client.attempt(lambda: client.call("HEAD", target, scope=scope))
@@ -151,6 +145,7 @@ class RegistrySink:
 
     reference: Reference
     client: Client
+    listing: Listing
 
     def has(self, digest: str) -> bool:
         """Return whether a blob is there."""
@@ -198,23 +193,33 @@ class RegistrySink:
 
     def tag(self, manifest: bytes, media_type: str, name: str) -> str:
         """Put a manifest under ``name``, or by its digest alone; return its digest."""
+        return self._put(manifest, media_type, name)[0]
+
+    def attach(self, manifest: bytes, subject: Descriptor) -> str:
+        """Put a manifest that speaks of ``subject``; a registry that keeps no list gets the tag."""
+        entry = _referrers.entry(manifest, subject, self._complain)
+        digest, listed = self._put(manifest, entry.media_type, "")
+        if listed != subject.digest:
+            self.listing.add(subject.digest, entry)
+        return digest
+
+    def _put(self, manifest: bytes, media_type: str, name: str) -> tuple[str, str]:
+        """Put a manifest; return its digest, and that of what the registry knows it to speak of."""
         digest = digest_of(manifest)
-        response = self.client.attempt(
-            lambda: self.client.call(
-                "PUT",
-                f"/v2/{self.reference.repository}/manifests/{name or digest}",
-                scope="push",
-                headers={"Content-Type": media_type},
-                body=(lambda: io.BytesIO(manifest), len(manifest)),
-            )
-        )
+        target = f"/v2/{self.reference.repository}/manifests/{name or digest}"
+        response = self.client.put(target, manifest, {"Content-Type": media_type})
         if response.status_code != CREATED:
             raise self.client.refusal(f"{self.reference.place} did not take the manifest", response)
         response.close()
         told = response.headers.get("Docker-Content-Digest", digest)
         if told != digest:
-            raise RegistryError(f"stored {told} for {digest}", context=self.reference.place)
-        return digest
+            raise RegistryError(
+                f"stored {printable(told)} for {digest}", context=self.reference.place
+            )
+        return digest, response.headers.get("OCI-Subject", "")
+
+    def _complain(self, message: str) -> RegistryError:
+        return RegistryError(printable(message), context=self.reference.place)
 
     def _start(self, query: dict[str, str], scope: str) -> requests.Response:
         return self.client.attempt(lambda: self._post(query, scope))

@@ -1,0 +1,137 @@
+"""How a registry lists what speaks of an image: by itself, or by a tag that clients keep."""
+
+from __future__ import annotations
+
+import random
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from mxenv.errors import RegistryError
+from mxenv.stores import OCI_INDEX, Descriptor, _documents, _referrers
+from mxenv.stores._client import small_body
+from mxenv.stores._digests import printable
+
+if TYPE_CHECKING:
+    import requests
+
+    from mxenv.stores._client import Client
+    from mxenv.stores._reference import Reference
+
+OK, CREATED, NOT_FOUND, PRECONDITION = 200, 201, 404, 412
+
+_ACCEPT = {"Accept": OCI_INDEX}
+
+ROUNDS = 8
+"""How often the tag is written before others who write it at the same time have won."""
+_PAGES = 100
+"""How many pages of a list are read: a registry that goes on and on has lost its way."""
+_SETTLED = (0.02, 2.0)
+"""Seconds, at least and at most, that another writer is given to write what it has read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listing:
+    """What speaks of the images of one repository."""
+
+    reference: Reference
+    client: Client
+    ours: dict[str, dict[Descriptor, None]] = field(default_factory=dict)
+    """What was attached to each image here, by its digest: the list must have it in the end."""
+
+    def read(self, digest: str) -> tuple[Descriptor, ...]:
+        """Return what the registry lists, or else what the tag does."""
+        target = f"/v2/{self.reference.repository}/referrers/{digest}"
+        found: dict[Descriptor, None] = {}
+        for _ in range(_PAGES):
+            response, content = self._get(target, "pull")
+            if response.status_code == NOT_FOUND:
+                content, _ = self._tagged(digest, "pull")
+                listed = _referrers.listed(content, self._complain(digest)) if content else ()
+                return tuple(sorted(listed, key=lambda one: one.digest))
+            if response.status_code != OK:
+                raise self.client.refusal(f"cannot list what speaks of {digest}", response)
+            found |= dict.fromkeys(_referrers.listed(content, self._complain(digest)))
+            target = response.links.get("next", {}).get("url", "")
+            if not target:
+                return tuple(sorted(found, key=lambda one: one.digest))
+        raise self._complain(digest)(f"goes on after {_PAGES} pages")
+
+    def add(self, digest: str, entry: Descriptor) -> None:
+        """Put ``entry`` into the list that the tag names, and see that it stays there.
+
+        Who reads, adds and writes may undo what another wrote meanwhile. So the tag is written
+        only over what was read, for a registry that knows conditions; and read again when another
+        who had read the same has had the time to write it, for one that does not.
+        """
+        ours = self.ours.setdefault(digest, {})
+        ours[entry] = None
+        for number in range(ROUNDS):
+            begun = time.monotonic()
+            content, etag = self._tagged(digest, "push")
+            joined = _referrers.joined(content, ours, self._complain(digest))
+            if content and not self._missing(content, digest):
+                return
+            if self._put(digest, joined, etag):
+                took = (time.monotonic() - begun) * 1.5
+                self.client.sleep(min(max(took, _SETTLED[0]), _SETTLED[1]))
+                if not self._missing(self._tagged(digest, "push")[0], digest):
+                    return
+            # Two that collided once would do so again if they kept in step.
+            self.client.sleep(random.uniform(0.0, 0.05 * 2**number))  # noqa: S311 - no secret
+        raise RegistryError(
+            f"others write the list of what speaks of {digest} all the time",
+            context=self.reference.place,
+            hint="try again when they are done",
+        )
+
+    def _missing(self, content: bytes, digest: str) -> bool:
+        """Return whether the list lacks anything of ours."""
+        there = _referrers.listed(content, self._complain(digest)) if content else ()
+        return not {one.digest for one in self.ours[digest]} <= {one.digest for one in there}
+
+    def _tagged(self, digest: str, scope: str) -> tuple[bytes, str]:
+        """Return the list that the tag names, and what the registry calls its state."""
+        tag = _referrers.fallback_tag(digest)
+        target = f"/v2/{self.reference.repository}/manifests/{tag}"
+        response, content = self._get(target, scope)
+        if response.status_code == NOT_FOUND:
+            return b"", ""
+        if response.status_code != OK:
+            raise self.client.refusal(f"no {self.reference.repository} {tag}", response)
+        return content, response.headers.get("ETag", "")
+
+    def _put(self, digest: str, content: bytes, etag: str) -> bool:
+        """Write the list; return whether it was still what had been read."""
+        target = f"/v2/{self.reference.repository}/manifests/{_referrers.fallback_tag(digest)}"
+        headers = {"Content-Type": OCI_INDEX} | ({"If-Match": etag} if etag else {})
+        response = self.client.put(target, content, headers)
+        if response.status_code == PRECONDITION:
+            response.close()
+            return False
+        if response.status_code != CREATED:
+            raise self.client.refusal(
+                f"{self.reference.place} did not take the list of what speaks of {digest}", response
+            )
+        response.close()
+        return True
+
+    def _get(self, target: str, scope: str) -> tuple[requests.Response, bytes]:
+        content = b""
+
+        def fetch() -> requests.Response:
+            nonlocal content
+            response = self.client.call("GET", target, scope=scope, headers=_ACCEPT)
+            if response.status_code == OK:
+                content = small_body(response)
+            return response
+
+        return self.client.attempt(fetch), content
+
+    def _complain(self, digest: str) -> _documents.Complain:
+        tag = _referrers.fallback_tag(digest)
+
+        def complain(message: str) -> RegistryError:
+            return RegistryError(printable(message), context=f"{self.reference.place}:{tag}")
+
+        return complain
