@@ -16,22 +16,23 @@ if TYPE_CHECKING:
 
     from mxenv.lock import Lock, Package, Target
 
-FORMAT = 1
+FORMAT = 2
 """Names every rule by which a wheel becomes bytes: of this module, of `mxenv.archive`, and of the
 reading of wheels. Whoever changes one of them counts this up; old layers are then made anew.
 
 1: ustar with pax records, entries sorted by path, 1980-01-01, owner 0; gzip members, contents as
 they lie deflated in the wheel, all else stored; no bytecode.
+2: small wheels share layers always, and not only beyond the limit; bytecode, where it is asked for.
 """
 
 LIMIT = 120
 """The most layers that an image may have, the base's included (overlayfs takes 127 or so)."""
 
 BUCKETS = 32
-"""How many layers the small wheels are spread over, where the limit allows as many."""
+"""How many layers the small wheels are spread over, where the base leaves room for as many."""
 
 SMALL = 64 * 1024
-"""Wheels below this size are the first to share a layer."""
+"""Wheels below this size share layers; to make such a layer anew costs no more than a request."""
 
 SHARE = "/usr/share/mxenv"
 """The folder in an image that holds what mxenv says about it."""
@@ -82,8 +83,9 @@ class Layer:
 def plan(lock: Lock, *, base_layers: int) -> tuple[Layer, ...]:
     """Return the layers of the wheels of ``lock``, in the order in which they are stacked.
 
-    Each wheel has a layer of its own while that stays within `LIMIT`. Beyond, the smallest share
-    layers, by a hash of their names: adding a package moves none of the others.
+    Each wheel has a layer of its own, but small ones, and the smallest where there are more than
+    `LIMIT` allows: these share layers, by a hash of their names, so that one more package changes
+    the layer that it comes to, and hardly ever another.
     """
     # One more holds the lock and the start gate.
     room = LIMIT - base_layers - 1
@@ -95,10 +97,8 @@ def plan(lock: Lock, *, base_layers: int) -> tuple[Layer, ...]:
             hint="squash the base into fewer layers",
         )
     skipped = base_directories(lock)
-    return tuple(
-        Layer(packages=group, key=_key(group, lock.target, skipped))
-        for group in _groups(packages, room)
-    )
+    groups = sorted(_groups(packages, room), key=lambda group: group[0].name)
+    return tuple(Layer(packages=group, key=_key(group, lock.target, skipped)) for group in groups)
 
 
 def base_directories(lock: Lock) -> frozenset[str]:
@@ -111,21 +111,30 @@ def base_directories(lock: Lock) -> frozenset[str]:
 
 def _groups(packages: Sequence[Package], room: int) -> Iterator[tuple[Package, ...]]:
     """Yield the packages of each layer: alone, or with others in one of the buckets."""
-    if len(packages) <= room:
-        yield from ((package,) for package in packages)
-        return
     buckets = max(1, min(BUCKETS, room // 2))
-    small = SMALL
-    while sum(package.wheel.size >= small for package in packages) + buckets > room:
-        # Powers of four, so that one more package seldom moves the border.
-        small *= 4
     shared = defaultdict(list)
-    for package in packages:
-        if package.wheel.size >= small:
-            yield (package,)
+    alone = []
+    for package in sorted(packages, key=lambda package: (_size(package), package.name)):
+        # From the smallest on: whatever is small shares, and then as few as have to.
+        if _size(package) < SMALL:
+            shared[_bucket(package, buckets)].append(package)
         else:
-            shared[int(_sha256(package.name)[:8], 16) % buckets].append(package)
-    yield from (tuple(shared[bucket]) for bucket in sorted(shared))
+            alone.append(package)
+    pushed = 0
+    while len(alone) - pushed + len(shared) > room:
+        shared[_bucket(alone[pushed], buckets)].append(alone[pushed])
+        pushed += 1
+    for group in (*([package] for package in alone[pushed:]), *shared.values()):
+        yield tuple(sorted(group, key=lambda package: package.name))
+
+
+def _size(package: Package) -> int:
+    """Return how large a wheel is; one of unknown size is the smallest of those that are not."""
+    return package.wheel.size or SMALL
+
+
+def _bucket(package: Package, buckets: int) -> int:
+    return int(_sha256(package.name)[:8], 16) % buckets
 
 
 def _key(packages: Iterable[Package], target: Target, skipped: frozenset[str]) -> str:

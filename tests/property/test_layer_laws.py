@@ -79,15 +79,42 @@ def test_every_wheel_is_in_one_layer_and_the_limit_holds(
     assert base + len(layers) + 1 <= LIMIT
 
 
-@given(st.integers(0, 60), st.integers(130, 400), SIZES, NAMES)
-def test_one_more_package_moves_one_layer_where_small_ones_share(
-    base: int, count: int, size: int, name: str
-) -> None:
-    packages = [package(f"p-{n}", 1000 + n) for n in range(count)]
+def changed(packages: list[Package], more: Package, base: int) -> int:
+    """Return how many layers are no longer there when there is one more package."""
     before = plan(replace(LOCK, packages=tuple(packages)), base_layers=base)
-    after = plan(replace(LOCK, packages=(*packages, package(name, size))), base_layers=base)
-    moved = {layer.key for layer in before} - {layer.key for layer in after}
-    assert len(moved) <= 1
+    after = plan(replace(LOCK, packages=(*packages, more)), base_layers=base)
+    return len({layer.key for layer in before} - {layer.key for layer in after})
+
+
+@given(PACKAGES, SIZES, st.integers(0, LIMIT - 2))
+def test_one_more_package_changes_few_layers_whatever_there_was(
+    packages: list[Package], size: int, base: int
+) -> None:
+    # At worst its own, and those of one wheel that has to make room.
+    assert changed(packages, package("one-more", size), base) <= 3
+
+
+@given(st.lists(SIZES, max_size=80), SIZES, st.integers(0, 30))
+def test_one_more_package_changes_one_layer_at_most_below_the_limit(
+    sizes: list[int], size: int, base: int
+) -> None:
+    packages = [package(f"p{n}", each) for n, each in enumerate(sizes)]
+    assert changed(packages, package("one-more", size), base) <= (0 < size < SMALL)
+
+
+@given(PACKAGES, st.data())
+def test_another_version_of_one_package_changes_its_own_layer_alone(
+    packages: list[Package], data: st.DataObject
+) -> None:
+    if packages:
+        chosen = data.draw(st.sampled_from(packages))
+        other = replace(chosen, wheel=replace(chosen.wheel, sha256="1" * 64))
+        after = [other if each is chosen else each for each in packages]
+        keys = [
+            {layer.key for layer in plan(replace(LOCK, packages=tuple(each)), base_layers=20)}
+            for each in (packages, after)
+        ]
+        assert len(keys[0] - keys[1]) == len(keys[1] - keys[0]) == 1
 
 
 @given(st.lists(PATHS), st.sets(PATHS))

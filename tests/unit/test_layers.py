@@ -7,8 +7,10 @@ import pytest
 
 from mxenv.errors import Incompatible
 from mxenv.layers import (
+    BUCKETS,
     FORMAT,
     LIMIT,
+    SMALL,
     STANDARD,
     Entry,
     base_directories,
@@ -53,8 +55,28 @@ def entry(path: str, *, sha256: str = "a", mode: int = 0o644) -> Entry:
 
 
 def test_each_wheel_has_a_layer_of_its_own_sorted_by_name() -> None:
-    layers = plan(lock_of(package("b"), package("a")), base_layers=3)
+    layers = plan(lock_of(package("b", size=SMALL), package("a", size=SMALL)), base_layers=3)
     assert [layer.title for layer in layers] == ["a==1.0", "b==1.0"]
+
+
+def test_small_wheels_share_layers_though_there_is_room_for_each() -> None:
+    small = [package(f"small{n}", size=SMALL - 1) for n in range(60)]
+    layers = plan(lock_of(*small, package("big", size=SMALL)), base_layers=0)
+    assert len(layers) <= BUCKETS + 1
+    assert ["big"] in [[p.name for p in layer.packages] for layer in layers]
+
+
+def test_a_wheel_whose_size_nobody_told_is_not_taken_for_a_small_one() -> None:
+    unknown = [package(f"p{n}", size=0) for n in range(60)]
+    assert len(plan(lock_of(*unknown), base_layers=0)) == 60
+
+
+def test_one_wheel_too_many_makes_one_pair_of_the_smallest_share() -> None:
+    packages = [package(f"p{n}", size=SMALL * (n + 1)) for n in range(LIMIT)]
+    layers = plan(lock_of(*packages), base_layers=0)
+    assert len(layers) == LIMIT - 1
+    (pair,) = [layer for layer in layers if len(layer.packages) > 1]
+    assert len(pair.packages) == 2
 
 
 @pytest.mark.parametrize(
@@ -78,8 +100,8 @@ def test_whatever_the_bytes_of_a_layer_depend_on_is_in_its_key(change: dict[str,
 def test_the_key_of_a_layer_stays_until_the_format_changes() -> None:
     (layer,) = plan(lock_of(package("a")), base_layers=0)
     # Another value while `FORMAT` is what it was: what caches hold would be useless, or wrong.
-    assert FORMAT == 1
-    assert layer.key == "a107c4bda9d9bef058e4f553bf36d823a004aad2ea8e9a355c5b7d56afa36c93"
+    assert FORMAT == 2
+    assert layer.key == "087b209d0bcf4d8a66fb1545c7f229cce419cc9a316f8523907955820d7febeb"
 
 
 def test_another_hash_is_another_layer_and_another_base_is_not() -> None:
@@ -114,8 +136,8 @@ def test_which_wheels_share_a_layer_stays_until_the_format_changes() -> None:
     packages = [package(f"p{n}", size=10**4 * (n + 1)) for n in range(150)]
     titles = "\n".join(layer.title for layer in plan(lock_of(*packages), base_layers=0))
     # Another grouping while `FORMAT` is what it was: one lock would no longer be one image.
-    assert FORMAT == 1
-    assert hashlib.sha256(titles.encode()).hexdigest().startswith("f2a0f74e9ced4606f8a3f985")
+    assert FORMAT == 2
+    assert hashlib.sha256(titles.encode()).hexdigest().startswith("6c5bc9f14f5c005aaa9701a3")
 
 
 def test_one_place_left_takes_every_wheel() -> None:
