@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from mxenv import envelope, foreign_json, provenance
@@ -22,6 +23,7 @@ EMPTY = b"{}"
 """The configuration of what has none (OCI image specification 1.1)."""
 VOUCHED = "https://mxenv.invalid/attached/v1"
 """The predicate of what is signed for the image itself, with all that goes with it."""
+DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 LARGEST = 1 << 24
 """Bytes of one document; the SBOM of a thousand wheels has a thirtieth of it."""
 
@@ -106,13 +108,24 @@ def parse(content: bytes) -> Attached:
     kind = KINDS.get(foreign_json.text(layer.get("mediaType")))
     if kind is None:
         raise ValueError("it does not hold one document of a kind that mxenv knows")
-    size = layer.get("size")
+    size, found = layer.get("size"), foreign_json.text(layer.get("digest"))
+    if not isinstance(size, int) or not 0 <= size <= LARGEST or not DIGEST.fullmatch(found):
+        raise ValueError(f"its document has no digest, or more than {LARGEST} bytes")
     return Attached(
         kind=kind,
-        digest=foreign_json.text(layer.get("digest")),
-        size=size if isinstance(size, int) else 0,
+        digest=found,
+        size=size,
         subject=foreign_json.text(foreign_json.table(document.get("subject")).get("digest")),
     )
+
+
+@frozen
+class Vouched:
+    """A document that somebody signed for."""
+
+    digest: str
+    size: int
+    """With it the document can be had by digest, however long the list is that names it."""
 
 
 def vouched(name: str, subject: str, documents: Mapping[str, bytes]) -> bytes:
@@ -122,16 +135,21 @@ def vouched(name: str, subject: str, documents: Mapping[str, bytes]) -> bytes:
             "name": kind.name,
             "mediaType": kind.media_type,
             "digest": {"sha256": digest(documents[kind.name]).removeprefix("sha256:")},
+            "annotations": {"size": str(len(documents[kind.name]))},
         }
         for kind in DOCUMENTS
     ]
     return provenance.statement(name, subject, VOUCHED, {"documents": listed})
 
 
-def documents(said: Said) -> dict[str, str]:
-    """Return the digest of each document that a statement vouches for, by name."""
-    found: dict[str, str] = {}
+def documents(said: Said) -> dict[str, Vouched]:
+    """Return the documents that a statement vouches for, by name."""
+    found: dict[str, Vouched] = {}
     for entry in map(foreign_json.table, foreign_json.items(said.predicate.get("documents"))):
         sums = foreign_json.table(entry.get("digest"))
-        found[foreign_json.text(entry.get("name"))] = f"sha256:{sums.get('sha256')}"
+        size = foreign_json.text(foreign_json.table(entry.get("annotations")).get("size"))
+        one = f"sha256:{foreign_json.text(sums.get('sha256'))}"
+        if DIGEST.fullmatch(one) and re.fullmatch(r"[0-9]{1,8}", size):
+            name = foreign_json.text(entry.get("name"))
+            found[name] = Vouched(digest=one, size=min(int(size), LARGEST))
     return found

@@ -436,6 +436,78 @@ CODES: Mapping[str, Code] = {
         how="The lock's host requirement was held against the facts of the node.",
         remedy="Change the host as the requirement says, or lock for this host.",
     ),
+    "MX333": Code(
+        title="libraries of the driver in the image",
+        meaning="A container is given libraries of the host's driver. They need a glibc as new as "
+        "the one that they were built with, and the image's counts, not the host's. Where they "
+        "could not be read, a host with no newer glibc than the image is proof enough.",
+        how="The newest version of glibc that the driver's libraries on the node need was compared "
+        "with the glibc that the lock says its base has.",
+        remedy="Take a base image with a newer system; or take the snapshot on the node itself.",
+    ),
+    "MX334": Code(
+        title="machine of the node",
+        meaning="An image is for one kind of machine, as x86_64 or aarch64; another one cannot "
+        "run it.",
+        how="The platform in the lock was compared with what the node says that it is.",
+        remedy="Take the image that was locked for this kind of machine.",
+    ),
+    "MX340": Code(
+        title="what goes with the image agrees",
+        meaning="Lock, snapshot, verdict, SBOM and provenance are attached to the image, and speak "
+        "of this image and its lock; where a key was named, they are those that it vouches for.",
+        how="Each document was read by digest and held against the lock and the manifest.",
+        remedy="Nothing to do.",
+    ),
+    "MX341": Code(
+        title="something that goes with the image is missing",
+        meaning="A document that a build attaches is not attached, or could not be read. Copying "
+        "an image without its referrers leaves them behind.",
+        how="The image's referrers were listed: by the registry's own list, by the tag that stands "
+        "for it, or by the index of the layout.",
+        remedy="Run `mxenv build` again to the same place, or copy the image with its referrers.",
+    ),
+    "MX342": Code(
+        title="something that goes with the image is wrong",
+        meaning="A document that is attached speaks of another image, or of another lock, or "
+        "leaves something out.",
+        how="Each document was read by digest and held against the lock and the manifest.",
+        remedy="Do not use this image before you know who attached it.",
+    ),
+    "MX343": Code(
+        title="attached by somebody",
+        meaning="Something else is attached that claims to be of mxenv's kinds, and is not: cut "
+        "off, of another image, too large, or one of very many. It counts for nothing.",
+        how="Of each kind a bounded number of referrers was read; the rest was counted.",
+        remedy="Whoever may write to the repository can attach things; remove them if they are in "
+        "the way.",
+    ),
+    "MX350": Code(
+        title="signed by a key that was named",
+        meaning="One of the keys signed a statement on this very manifest, and on every document "
+        "that goes with it.",
+        how="The signature (DSSE, Ed25519) was verified, and the digest in its statement compared "
+        "with the manifest's.",
+        remedy="Nothing to do.",
+    ),
+    "MX351": Code(
+        title="not signed",
+        meaning="A key was named, and no signature is attached to the image.",
+        how="The image's referrers were listed.",
+        remedy="Build it with `mxenv build --sign KEY`, or copy it with its referrers.",
+    ),
+    "MX352": Code(
+        title="not signed by a key that was named",
+        meaning="There are signatures, and none is by one of the keys over this image's manifest.",
+        how="Every signature was held against every key, and its statement against the manifest.",
+        remedy="Do not use this image before you know who signed it; or name the right key.",
+    ),
+    "MX353": Code(
+        title="other signatures",
+        meaning="Beside the signature that counts there are others, by keys that were not named.",
+        how="Every signature was held against every key that was named.",
+        remedy="Nothing to do.",
+    ),
     # MX4xx: what a gate lets through.
     "MX401": Code(
         title="not locked",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from mxenv.configuration import canonical
 from mxenv.facts import Fact, Observed, Snapshot, View
 
 if TYPE_CHECKING:
@@ -16,6 +17,18 @@ MADE = datetime(1970, 1, 1, tzinfo=UTC)
 """When every such snapshot was taken, as every image was made: a clock would change its bytes."""
 PACKAGE = "python.package"
 _LOCKED = "tool.mxenv of the lock"
+
+
+def verdict(lock: Lock) -> bytes:
+    """Return what was known when the lock was made, as the image itself holds it."""
+    relied = lock.relied
+    document = {
+        "schema": "mxenv.relied/1",
+        "outcome": relied.outcome if relied else "unknown",
+        "matrix": relied.matrix if relied else "",
+        "rows": list(relied.rows) if relied else [],
+    }
+    return canonical(document) + b"\n"
 
 
 def snapshot(lock: Lock, base: Snapshot | None, layers: tuple[tuple[str, str], ...]) -> Snapshot:

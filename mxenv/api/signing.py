@@ -1,15 +1,17 @@
-"""Who vouches for a matrix: Ed25519 signatures beside the files, as OpenSSL makes them too."""
+"""Who vouches for a matrix or an image: Ed25519 signatures, as OpenSSL makes them too."""
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mxenv import _files
 from mxenv.errors import MatrixError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from cryptography.hazmat.primitives.asymmetric.ed25519 import (
@@ -64,6 +66,51 @@ def check(content: bytes, path: Path, keys: Sequence[Path]) -> Path:
     raise MatrixError(
         f"its signature is not by {names} over what it says", context=str(path), hint=hint
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signer:
+    """A private key that was read, ready to sign."""
+
+    key: str
+    """``sha256:`` and the digest of its public half (DER, SubjectPublicKeyInfo)."""
+    sign: Callable[[bytes], bytes]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verifier:
+    """A public key that was read, ready to say what it signed."""
+
+    path: Path
+    key: str
+    public: Ed25519PublicKey
+
+    def signed(self, content: bytes, signature: bytes) -> bool:
+        """Return whether this key signed ``content``."""
+        return _verifies(self.public, signature, content)
+
+
+def signer(path: Path) -> Signer:
+    """Return what signs with the private key at ``path``."""
+    private = _private(path)
+    return Signer(key=_name(private.public_key()), sign=private.sign)
+
+
+def verifier(path: Path) -> Verifier:
+    """Return what knows the signatures of the public key at ``path``."""
+    public = _public(path)
+    return Verifier(path=path, key=_name(public), public=public)
+
+
+def _name(public: Ed25519PublicKey) -> str:
+    """Return what a key is called: ``openssl pkey -pubin -outform DER | sha256sum`` says it."""
+    from cryptography.hazmat.primitives.serialization import (  # noqa: PLC0415 - imported late: slow
+        Encoding,
+        PublicFormat,
+    )
+
+    content = public.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    return f"sha256:{hashlib.sha256(content).hexdigest()}"
 
 
 def _verifies(public: Ed25519PublicKey, signature: bytes, content: bytes) -> bool:

@@ -6,7 +6,7 @@ import pytest
 from _attested import MANIFEST
 
 from mxenv import attachment, provenance
-from mxenv.attachment import DOCUMENTS, KEY, SBOM, SIGNATURE, Subject
+from mxenv.attachment import DOCUMENTS, KEY, SBOM, SIGNATURE, Subject, Vouched
 from mxenv.configuration import digest
 
 SUBJECT = Subject(media_type=attachment.MANIFEST, digest=MANIFEST, size=7)
@@ -39,19 +39,32 @@ def test_says_what_holds_no_document(layers: object) -> None:
         attachment.parse(changed(layers=layers))
 
 
-def test_takes_what_is_missing_for_nothing() -> None:
-    layers = [{"mediaType": SBOM.media_type, "size": "many"}]
-    found = attachment.parse(changed(layers=layers, subject="none"))
-    assert (found.digest, found.size, found.subject) == ("", 0, "")
+@pytest.mark.parametrize(
+    ("size", "found"),
+    [("many", "sha256:" + "a" * 64), (-1, "sha256:" + "a" * 64), (7, "sha256:../../etc")],
+)
+def test_says_what_names_no_document(size: object, found: str) -> None:
+    layers = [{"mediaType": SBOM.media_type, "size": size, "digest": found}]
+    with pytest.raises(ValueError, match="no digest"):
+        attachment.parse(changed(layers=layers))
+
+
+def test_without_a_subject_is_of_no_image() -> None:
+    assert attachment.parse(changed(subject="none")).subject == ""
 
 
 def test_vouches_for_every_document_by_digest() -> None:
     contents = {kind.name: kind.file.encode() for kind in DOCUMENTS}
     said = provenance.parse(attachment.vouched("demo", MANIFEST, contents))
     assert (said.subject, said.kind) == (MANIFEST, attachment.VOUCHED)
-    assert attachment.documents(said) == {k.name: digest(k.file.encode()) for k in DOCUMENTS}
+    assert attachment.documents(said) == {
+        k.name: Vouched(digest=digest(k.file.encode()), size=len(k.file)) for k in DOCUMENTS
+    }
 
 
-def test_vouches_for_nothing_where_nothing_is_said() -> None:
-    said = provenance.parse(provenance.statement("demo", MANIFEST, attachment.VOUCHED, {}))
+@pytest.mark.parametrize("listed", [None, [7], [{"name": "sbom", "digest": {"sha256": "a" * 64}}]])
+def test_vouches_for_nothing_where_nothing_is_said(listed: object) -> None:
+    said = provenance.parse(
+        provenance.statement("demo", MANIFEST, attachment.VOUCHED, {"documents": listed})
+    )
     assert attachment.documents(said) == {}

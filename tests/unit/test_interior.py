@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from _attested import SCRATCH, WHOLE
 
 from mxenv import interior
 from mxenv.facts import Absent, Fact, Observed, Reading, Snapshot, View
+from mxenv.lock import Relied
 
 LAYERS = (("alpha==1.0", "sha256:aa"), ("beta==2.0+metax3.5 other==1", "sha256:bb"))
 
@@ -57,3 +60,15 @@ def test_leaves_an_environment_without_distributions_as_it_is_if_none_is_added()
 
 def test_is_the_same_whenever_it_is_made() -> None:
     assert interior.snapshot(WHOLE, None, LAYERS) == interior.snapshot(WHOLE, None, LAYERS)
+
+
+def test_says_what_the_lock_relied_upon() -> None:
+    relied = Relied(matrix="m", rows=("a", "b"), outcome="compatible")
+    said = json.loads(interior.verdict(replace(WHOLE, relied=relied)))
+    assert said == {
+        "schema": "mxenv.relied/1",
+        "outcome": "compatible",
+        "matrix": "m",
+        "rows": ["a", "b"],
+    }
+    assert json.loads(interior.verdict(WHOLE))["outcome"] == "unknown"

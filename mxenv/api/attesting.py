@@ -1,0 +1,100 @@
+"""What goes with an image that was built: documents, and signatures, attached as OCI referrers."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING
+
+from mxenv import __version__, attachment, envelope, interior, provenance
+from mxenv import lock as locks
+from mxenv import snapshot as snapshots
+from mxenv.api import _base_records, nodes, signing
+from mxenv.attachment import DOCUMENTS, EMPTY, EMPTY_TYPE, PROVENANCE, SIGNATURE, Subject
+from mxenv.configuration import digest
+from mxenv.envelope import Envelope, Signature
+from mxenv.stores import Descriptor
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from mxenv.attachment import Kind
+    from mxenv.engines import Layer
+    from mxenv.facts import Snapshot
+    from mxenv.lock import Lock
+    from mxenv.stores import Sink, Source
+
+
+def documents(
+    lock: Lock, *, manifest: str, layers: Sequence[Layer], base: Snapshot | None
+) -> dict[str, bytes]:
+    """Return every document that goes with an image, by name: equal images, equal bytes."""
+    from mxenv import sbom  # noqa: PLC0415 - imported late: the library takes a tenth of a second
+
+    inside = locks.without_image(lock)
+    text = locks.render(inside).encode()
+    titles = tuple((layer.made.title, layer.made.diff_id) for layer in layers)
+    facts = interior.snapshot(inside, base, titles)
+    return {
+        "lock": text,
+        "snapshot": snapshots.to_json(facts, nodes.keys()).encode(),
+        "verdict": interior.verdict(inside),
+        "sbom": sbom.render(inside, manifest=manifest, version=__version__),
+        "provenance": provenance.render(
+            inside, manifest=manifest, lock_digest=digest(text), version=__version__
+        ),
+    }
+
+
+def attach(  # noqa: PLR0913 - the image, where it lies, and what it was made of
+    lock: Lock,
+    lock_path: Path,
+    *,
+    source: Source,
+    sink: Sink,
+    layers: Sequence[Layer],
+    key: Path | None = None,
+) -> int:
+    """Attach every document to the image at ``source``, signed if there is a ``key``.
+
+    What is there already is not written again. Returns how many documents were written.
+    """
+    signer = signing.signer(key) if key is not None else None
+    found, _ = source.manifest(lock.target.platform)
+    facts = None
+    if lock.base.listing:
+        facts = _base_records.facts_of(_base_records.locked(lock, lock_path), str(lock_path))
+    contents = documents(lock, manifest=found.digest, layers=layers, base=facts)
+    wanted = [(kind, contents[kind.name], "") for kind in DOCUMENTS]
+    if signer is not None:
+        vouched = attachment.vouched(lock.name, found.digest, contents)
+        payloads = (vouched, contents[PROVENANCE.name])
+        wanted += [(SIGNATURE, _signed(one, signer), signer.key) for one in payloads]
+    there = {one.digest for one in source.referrers(found.digest)}
+    return sum(_put(sink, one, found, there) for one in wanted)
+
+
+def _signed(payload: bytes, signer: signing.Signer) -> bytes:
+    value = signer.sign(envelope.signed_bytes(payload))
+    return envelope.render(
+        Envelope(payload=payload, signatures=(Signature(key=signer.key, value=value),))
+    )
+
+
+def _put(sink: Sink, wanted: tuple[Kind, bytes, str], image: Descriptor, there: set[str]) -> bool:
+    """Attach one document, unless it is ``there``; return whether it was written."""
+    kind, content, key = wanted
+    subject = Subject(media_type=image.media_type, digest=image.digest, size=image.size)
+    manifest = attachment.manifest(kind, content, subject, key=key)
+    if digest(manifest) in there:
+        return False
+    for media_type, blob in ((EMPTY_TYPE, EMPTY), (kind.media_type, content)):
+        _write(sink, media_type, blob)
+    sink.attach(manifest, image)
+    return True
+
+
+def _write(sink: Sink, media_type: str, content: bytes) -> None:
+    descriptor = Descriptor(media_type=media_type, digest=digest(content), size=len(content))
+    if not sink.has(descriptor.digest):
+        sink.write(descriptor, lambda: io.BytesIO(content))
