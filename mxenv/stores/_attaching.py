@@ -26,7 +26,7 @@ ROUNDS = 8
 """How often the tag is written before others who write it at the same time have won."""
 _PAGES = 100
 """How many pages of a list are read: a registry that goes on and on has lost its way."""
-_SETTLED = (0.02, 2.0)
+_SETTLED = (0.1, 2.0)
 """Seconds, at least and at most, that another writer is given to write what it has read."""
 
 
@@ -46,8 +46,8 @@ class Listing:
         for _ in range(_PAGES):
             response, content = self._get(target, "pull")
             if response.status_code == NOT_FOUND:
-                content, _ = self._tagged(digest, "pull")
-                listed = _referrers.listed(content, self._complain(digest)) if content else ()
+                tagged, _ = self._tagged(digest, "pull")
+                listed = () if tagged is None else _referrers.listed(tagged, self._complain(digest))
                 return tuple(sorted(listed, key=lambda one: one.digest))
             if response.status_code != OK:
                 raise self.client.refusal(f"cannot list what speaks of {digest}", response)
@@ -64,19 +64,15 @@ class Listing:
         only over what was read, for a registry that knows conditions; and read again when another
         who had read the same has had the time to write it, for one that does not.
         """
-        ours = self.ours.setdefault(digest, {})
-        ours[entry] = None
+        self.ours.setdefault(digest, {})[entry] = None
         for number in range(ROUNDS):
             begun = time.monotonic()
             content, etag = self._tagged(digest, "push")
-            joined = _referrers.joined(content, ours, self._complain(digest))
-            if content and not self._missing(content, digest):
+            if not self._missing(content, digest):
                 return
-            if self._put(digest, joined, etag):
-                took = (time.monotonic() - begun) * 1.5
-                self.client.sleep(min(max(took, _SETTLED[0]), _SETTLED[1]))
-                if not self._missing(self._tagged(digest, "push")[0], digest):
-                    return
+            joined = _referrers.joined(content, self.ours[digest], self._complain(digest))
+            if self._put(digest, joined, etag) and self._settled(joined, digest, begun):
+                return
             # Two that collided once would do so again if they kept in step.
             self.client.sleep(random.uniform(0.0, 0.05 * 2**number))  # noqa: S311 - no secret
         raise RegistryError(
@@ -85,18 +81,31 @@ class Listing:
             hint="try again when they are done",
         )
 
-    def _missing(self, content: bytes, digest: str) -> bool:
+    def _settled(self, ours: bytes, digest: str, begun: float) -> bool:
+        """Return whether our part of the list is there once nobody changes it any more."""
+        wait = min(max((time.monotonic() - begun) * 1.5, _SETTLED[0]), _SETTLED[1])
+        for _ in range(ROUNDS):
+            self.client.sleep(wait)
+            content, _ = self._tagged(digest, "push")
+            if self._missing(content, digest):
+                return False
+            if content == ours:
+                return True
+            ours = content or b""
+        return True
+
+    def _missing(self, content: bytes | None, digest: str) -> bool:
         """Return whether the list lacks anything of ours."""
-        there = _referrers.listed(content, self._complain(digest)) if content else ()
+        there = () if content is None else _referrers.listed(content, self._complain(digest))
         return not {one.digest for one in self.ours[digest]} <= {one.digest for one in there}
 
-    def _tagged(self, digest: str, scope: str) -> tuple[bytes, str]:
-        """Return the list that the tag names, and what the registry calls its state."""
+    def _tagged(self, digest: str, scope: str) -> tuple[bytes | None, str]:
+        """Return the list that the tag names, if there is one, and how its state is called."""
         tag = _referrers.fallback_tag(digest)
         target = f"/v2/{self.reference.repository}/manifests/{tag}"
         response, content = self._get(target, scope)
         if response.status_code == NOT_FOUND:
-            return b"", ""
+            return None, ""
         if response.status_code != OK:
             raise self.client.refusal(f"no {self.reference.repository} {tag}", response)
         return content, response.headers.get("ETag", "")
@@ -104,8 +113,8 @@ class Listing:
     def _put(self, digest: str, content: bytes, etag: str) -> bool:
         """Write the list; return whether it was still what had been read."""
         target = f"/v2/{self.reference.repository}/manifests/{_referrers.fallback_tag(digest)}"
-        headers = {"Content-Type": OCI_INDEX} | ({"If-Match": etag} if etag else {})
-        response = self.client.put(target, content, headers)
+        condition = {"If-Match": etag} if etag else {}
+        response = self.client.put(target, content, {"Content-Type": OCI_INDEX, **condition})
         if response.status_code == PRECONDITION:
             response.close()
             return False

@@ -64,13 +64,13 @@ def listed(content: bytes, complain: Complain) -> tuple[Descriptor, ...]:
     return tuple(dict.fromkeys(one for one in found if one.media_type in MANIFESTS))
 
 
-def joined(content: bytes, more: Iterable[Descriptor], complain: Complain) -> bytes:
-    """Return the list ``content`` (empty: none is there yet) with ``more`` in it.
+def joined(content: bytes | None, more: Iterable[Descriptor], complain: Complain) -> bytes:
+    """Return the list ``content`` (`None`: there is none yet) with ``more`` in it.
 
     What others wrote there stays as they wrote it.
     """
     document: dict[str, object] = {"schemaVersion": 2, "mediaType": OCI_INDEX, "manifests": []}
-    if content:
+    if content is not None:
         listed(content, complain)
         document |= _documents.parse(content, complain)
     values = _documents.entries(document, "manifests", complain)
