@@ -104,7 +104,7 @@ def _ready(plan: Sequence[layers.Layer], order: Order, cache: Cache) -> list[Rea
     """Make every layer of ours, from the bottom up, and hold them against one another."""
     with ThreadPoolExecutor(min(WORKERS, os.cpu_count() or 1)) as pool:
         # The first error ends the build; what waits behind it never starts.
-        ready = _all(pool, [_maker(layer, order, cache) for layer in plan])
+        ready = _all(pool, [_maker(layer, order, cache) for layer in plan], _by_size(plan))
     ready.append(_layer.of_lock(order, cache))
     owners = [(layer.title, layer.blob.entries) for layer in ready]
     layers.check_union(owners)
@@ -117,11 +117,19 @@ def _maker(layer: layers.Layer, order: Order, cache: Cache) -> Callable[[], Read
     return lambda: _layer.of_wheels(layer, order, cache)
 
 
-def _all(pool: ThreadPoolExecutor, calls: Sequence[Callable[[], Ready]]) -> list[Ready]:
-    """Return what each call returns, in order; after an error no further one is begun."""
-    futures = [pool.submit(call) for call in calls]
+def _by_size(plan: Sequence[layers.Layer]) -> list[int]:
+    """Return the numbers of the layers, the largest first: begun last, it would be waited for."""
+    sizes = [sum(package.wheel.size for package in layer.packages) for layer in plan]
+    return sorted(range(len(plan)), key=lambda number: -sizes[number])
+
+
+def _all(
+    pool: ThreadPoolExecutor, calls: Sequence[Callable[[], Ready]], order: Sequence[int]
+) -> list[Ready]:
+    """Return what each call returns; they are begun in ``order``, after an error no further one."""
+    futures = {number: pool.submit(calls[number]) for number in order}
     try:
-        return [future.result() for future in futures]
+        return [futures[number].result() for number in range(len(calls))]
     except BaseException:
         pool.shutdown(wait=False, cancel_futures=True)
         raise
