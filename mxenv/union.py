@@ -69,7 +69,7 @@ def _both(owner: str, entry: Entry, place: Place, lock: Lock) -> Incompatible:
         differ = f"there it is a {place.kind}"
     elif place.size == entry.size and not place.sha256:
         differ = "whether the bytes are the same is not known"
-    elif place.sha256 == entry.sha256:
+    elif (place.sha256, place.size) == (entry.sha256, entry.size):
         differ = "one may be executed, the other not"
     else:
         differ = f"not the same: {entry.size} bytes, and {place.size} there"
