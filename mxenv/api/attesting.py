@@ -8,18 +8,19 @@ from typing import TYPE_CHECKING
 from mxenv import __version__, attachment, envelope, interior, provenance
 from mxenv import lock as locks
 from mxenv import snapshot as snapshots
-from mxenv.api import _base_records, nodes, signing
+from mxenv.api import _base_records, nodes
 from mxenv.attachment import DOCUMENTS, EMPTY, EMPTY_TYPE, PROVENANCE, SIGNATURE, Subject
 from mxenv.configuration import digest
 from mxenv.envelope import Envelope, Signature
-from mxenv.stores import Descriptor
+from mxenv.stores import Descriptor, places
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from mxenv.api.signing import Signer
     from mxenv.attachment import Kind
-    from mxenv.engines import Layer
+    from mxenv.engines import Layer, Order, Product
     from mxenv.facts import Snapshot
     from mxenv.lock import Lock
     from mxenv.stores import Sink, Source
@@ -46,6 +47,30 @@ def documents(
     }
 
 
+def attach_built(order: Order, product: Product, lock_path: Path, *, signer: Signer | None) -> None:
+    """Attach every document to what was just built, wherever it was put."""
+    if order.push is not None:
+        from mxenv.stores import registry  # noqa: PLC0415 - imported late: it brings requests
+
+        sink: Sink = registry.open_sink(order.push)
+        address = places.pinned(f"{places.IMAGE}:{order.push}", product.manifest)
+    elif order.out is not None and (order.out / "oci-layout").is_file():
+        from mxenv.stores import layout  # noqa: PLC0415 - imported late: only one of the two
+
+        sink = layout.open_sink(order.out)
+        address = f"{places.LAYOUT}:{order.out}@{product.manifest}"
+    else:
+        return
+    attach(
+        order.lock,
+        lock_path,
+        source=places.source_of(address),
+        sink=sink,
+        layers=product.layers,
+        signer=signer,
+    )
+
+
 def attach(  # noqa: PLR0913 - the image, where it lies, and what it was made of
     lock: Lock,
     lock_path: Path,
@@ -53,13 +78,12 @@ def attach(  # noqa: PLR0913 - the image, where it lies, and what it was made of
     source: Source,
     sink: Sink,
     layers: Sequence[Layer],
-    key: Path | None = None,
+    signer: Signer | None = None,
 ) -> int:
-    """Attach every document to the image at ``source``, signed if there is a ``key``.
+    """Attach every document to the image at ``source``, signed if there is a ``signer``.
 
     What is there already is not written again. Returns how many documents were written.
     """
-    signer = signing.signer(key) if key is not None else None
     found, _ = source.manifest(lock.target.platform)
     facts = None
     if lock.base.listing:
@@ -74,7 +98,7 @@ def attach(  # noqa: PLR0913 - the image, where it lies, and what it was made of
     return sum(_put(sink, one, found, there) for one in wanted)
 
 
-def _signed(payload: bytes, signer: signing.Signer) -> bytes:
+def _signed(payload: bytes, signer: Signer) -> bytes:
     value = signer.sign(envelope.signed_bytes(payload))
     return envelope.render(
         Envelope(payload=payload, signatures=(Signature(key=signer.key, value=value),))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from mxenv import _plugins
 from mxenv import lock as locks
 from mxenv._files import write_atomically
+from mxenv.api import attesting, signing
 from mxenv.api.project import base_of, files_of, read_lock
 from mxenv.engines import Engine, Known, Layer, Order
 from mxenv.errors import EngineError, Incompatible, UsageError
@@ -56,13 +57,17 @@ def build(  # noqa: PLR0913 - each is a choice of the user
     check: bool = False,
     with_base: bool = False,
     record: bool = True,
+    sign: Path | None = None,
 ) -> BuildResult:
     """Build the image that a lock stands for, into a layout or a registry.
 
+    Lock, snapshot, verdict, SBOM and provenance are attached to it, signed with the key ``sign``.
     The digests are written into the lock unless ``record`` is false. With ``check`` nothing is
     written at all: every layer is made anew, and `Incompatible` raised if it is not the lock's.
     """
     lock = read_lock(lock_path)
+    # Before anything is built: a key that cannot be read would end it at the last step.
+    signer = signing.signer(sign) if sign is not None else None
     chosen: Engine = _plugins.load("engines", engine)
     order = Order(
         lock=lock,
@@ -79,6 +84,7 @@ def build(  # noqa: PLR0913 - each is a choice of the user
     if check:
         return _compared(chosen, order, lock_path)
     product = chosen.build(order)
+    attesting.attach_built(order, product, lock_path, signer=signer)
     built = _built(product)
     changed = record and built != lock.built
     if changed:

@@ -28,6 +28,13 @@ if TYPE_CHECKING:
 @click.option("--push", metavar="REF", help="Push to a registry: HOST[:PORT]/REPOSITORY[:TAG].")
 @click.option("--check", is_flag=True, help="Exit with 1 if the image is not the lock's.")
 @click.option("--with-base", is_flag=True, help="Copy the base's layers into the layout as well.")
+@click.option(
+    "--sign",
+    metavar="KEY",
+    type=_options.PATH,
+    envvar="MXENV_SIGN_KEY",
+    help="Sign the image, and what goes with it, with this Ed25519 key.",
+)
 @_options.wheelhouse
 @answers(PLAIN)
 def COMMAND(  # noqa: N802, PLR0913 - a constant; every option is an argument
@@ -39,6 +46,7 @@ def COMMAND(  # noqa: N802, PLR0913 - a constant; every option is an argument
     push: str | None,
     check: bool,
     with_base: bool,
+    sign: Path | None,
     wheelhouse: Path | None,
 ) -> None:
     """Build the image that a lock stands for: one lock, one digest, everywhere.
@@ -59,6 +67,7 @@ def COMMAND(  # noqa: N802, PLR0913 - a constant; every option is an argument
         wheelhouse=wheelhouse,
         check=check,
         with_base=with_base,
+        sign=sign,
     )
     for note in result.notes:
         output.note(f"note: {note}")
