@@ -31,8 +31,14 @@ INHERITED = (
 )
 """What a base's ``config`` says that goes on as it is."""
 
+COMPRESSION = "io.mxenv.compression"
+"""The annotation of a manifest that says what packed its layers: their bytes depend on it."""
+
 ANNOTATION = "org.opencontainers.image."
 """The keys with which the OCI says what an image is; a base's own would be wrong about ours."""
+
+
+LAYER = "application/vnd.oci.image.layer.v1.tar+gzip"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +52,7 @@ class Made:
     """``sha256:…`` of the blob."""
     size: int
     """Of the blob."""
+    media_type: str = LAYER
 
 
 def lock_path(name: str) -> str:
@@ -143,9 +150,14 @@ def manifest(
     *,
     config: bytes,
     base_layers: Sequence[Mapping[str, object]],
+    compression: str = "",
 ) -> bytes:
-    """Return the OCI manifest; ``base_layers`` are the base's descriptors, from the bottom up."""
+    """Return the OCI manifest; ``base_layers`` are the base's descriptors, from the bottom up.
+
+    ``compression`` says with what our layers are packed, unless it is as the format has it.
+    """
     annotations = {
+        COMPRESSION: compression,
         f"{ANNOTATION}base.name": lock.base.reference,
         f"{ANNOTATION}base.digest": lock.base.digest,
         f"{ANNOTATION}title": lock.name,
@@ -162,7 +174,7 @@ def manifest(
             "layers": [
                 *({**layer, "mediaType": _oci_type(layer["mediaType"])} for layer in base_layers),
                 *(
-                    {"mediaType": LAYER, "digest": layer.digest, "size": layer.size}
+                    {"mediaType": layer.media_type, "digest": layer.digest, "size": layer.size}
                     for layer in layers
                 ),
             ],
@@ -170,8 +182,6 @@ def manifest(
         }
     )
 
-
-LAYER = "application/vnd.oci.image.layer.v1.tar+gzip"
 
 DOCKER_TYPES = {
     "application/vnd.docker.image.rootfs.diff.tar.gzip": LAYER,

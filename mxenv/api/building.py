@@ -13,7 +13,7 @@ from mxenv import lock as locks
 from mxenv._files import write_atomically
 from mxenv.api import attesting, signing
 from mxenv.api.project import base_of, files_of, read_lock
-from mxenv.engines import Engine, Known, Layer, Order
+from mxenv.engines import GZIP, Engine, Known, Layer, Order
 from mxenv.errors import EngineError, Incompatible, UsageError
 from mxenv.lock import WHEELHOUSE, Built
 
@@ -58,17 +58,26 @@ def build(  # noqa: PLR0913 - each is a choice of the user
     with_base: bool = False,
     record: bool = True,
     sign: Path | None = None,
+    compression: str = GZIP,
+    interpreter: str = "",
 ) -> BuildResult:
     """Build the image that a lock stands for, into a layout or a registry.
 
     Lock, snapshot, verdict, SBOM and provenance are attached to it, signed with the key ``sign``.
     The digests are written into the lock unless ``record`` is false. With ``check`` nothing is
     written at all: every layer is made anew, and `Incompatible` raised if it is not the lock's.
+    Another ``compression`` makes another manifest; the lock keeps the digest of the usual one.
+    ``interpreter`` is a Python that compiles modules, where the lock asks for that.
     """
     lock = read_lock(lock_path)
     # Before anything is built: a key that cannot be read would end it at the last step.
     signer = signing.signer(sign) if sign is not None else None
     chosen: Engine = _plugins.load("engines", engine)
+    if compression not in chosen.compressions:
+        known = " or ".join(chosen.compressions)
+        raise UsageError(
+            f"the engine {engine} does not pack layers with {compression}", hint=f"it has {known}"
+        )
     order = Order(
         lock=lock,
         lock_text=locks.render(locks.without_image(lock)),
@@ -80,6 +89,8 @@ def build(  # noqa: PLR0913 - each is a choice of the user
         out=out if out or push else Path("dist") / lock.name,
         push=push,
         with_base=with_base,
+        compression=compression,
+        interpreter=interpreter,
     )
     if check:
         return _compared(chosen, order, lock_path)
@@ -140,7 +151,7 @@ def _differences(said: Built, made: Built, product: Product) -> Iterator[str]:
 def _built(product: Product) -> Built:
     return Built(
         config=product.config,
-        manifest=product.manifest,
+        manifest=product.pinned or product.manifest,
         layers=tuple(layer.made.diff_id for layer in product.layers),
     )
 

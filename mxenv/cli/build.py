@@ -27,6 +27,19 @@ if TYPE_CHECKING:
 @click.option("--out", metavar="DIR", type=_options.PATH, help="Write an OCI layout to DIR.")
 @click.option("--push", metavar="REF", help="Push to a registry: HOST[:PORT]/REPOSITORY[:TAG].")
 @click.option("--check", is_flag=True, help="Exit with 1 if the image is not the lock's.")
+@click.option(
+    "--compression",
+    type=click.Choice(("gzip", "zstd")),
+    default="gzip",
+    show_default=True,
+    help="How layers are packed; the lock keeps the digest of the image with gzip.",
+)
+@click.option(
+    "--interpreter",
+    metavar="PYTHON",
+    default="",
+    help="Compile modules with this Python, where the image asks for bytecode.",
+)
 @click.option("--with-base", is_flag=True, help="Copy the base's layers into the layout as well.")
 @click.option(
     "--sign",
@@ -45,6 +58,8 @@ def COMMAND(  # noqa: N802, PLR0913 - a constant; every option is an argument
     out: Path | None,
     push: str | None,
     check: bool,
+    compression: str,
+    interpreter: str,
     with_base: bool,
     sign: Path | None,
     wheelhouse: Path | None,
@@ -59,6 +74,8 @@ def COMMAND(  # noqa: N802, PLR0913 - a constant; every option is an argument
         raise UsageError("--out and --push both say where to", hint="give one of them")
     if check and (out is not None or push is not None):
         raise UsageError("--check writes nothing", hint="leave --out and --push out")
+    if check and compression != "gzip":
+        raise UsageError("--check compares the image with gzip", hint="leave --compression out")
     result = building.build(
         lock,
         engine=engine,
@@ -68,6 +85,8 @@ def COMMAND(  # noqa: N802, PLR0913 - a constant; every option is an argument
         check=check,
         with_base=with_base,
         sign=sign,
+        compression=compression,
+        interpreter=interpreter,
     )
     for note in result.notes:
         output.note(f"note: {note}")

@@ -23,6 +23,11 @@ class Known:
     listing: Listing
 
 
+GZIP = "gzip"
+"""How layers are packed unless somebody asks for another way (see `mxenv.layers.FORMAT`)."""
+ZSTD = "zstd"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
     """What is to be built, from what, and where it goes."""
@@ -42,6 +47,10 @@ class Order:
     """A folder for an OCI layout."""
     push: str | None = None
     """A reference in a registry; with neither, nothing is written, and the digests are known."""
+    compression: str = GZIP
+    """How the layers are packed; the configuration is the same, the manifest is not."""
+    interpreter: str = ""
+    """A Python that compiles modules, where the lock asks for that; empty: the running one."""
     with_base: bool = False
     """Copy the base's layers into the layout; a registry always has them."""
 
@@ -70,6 +79,8 @@ class Product:
     """Bytes of the base that were read."""
     seconds: tuple[tuple[str, float], ...]
     """Each step, in order, and how long it took."""
+    pinned: str = ""
+    """The digest of the manifest with the layers as the format has them, if it is another one."""
     notes: tuple[str, ...] = ()
     """What somebody should know who takes the image to be whole."""
 
@@ -81,3 +92,5 @@ class Engine:
     title: str
     build: Callable[[Order], Product]
     """Make the image; raise `EngineError`, `InvalidFile`, `Incompatible` or `UsageError`."""
+    compressions: tuple[str, ...] = (GZIP,)
+    """How it can pack layers."""

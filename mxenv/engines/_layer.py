@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mxenv import start_gate
-from mxenv.configuration import canonical, lock_path
+from mxenv.configuration import LAYER, canonical, lock_path
 from mxenv.engines._blob import Content, Packed, write
 from mxenv.engines._inside import check
 from mxenv.engines._wheel import Unpacked, opened, text_of
@@ -17,7 +17,7 @@ from mxenv.errors import LockError
 from mxenv.layers import FORMAT, SHARE, START_GATE, base_directories
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from mxenv import layers
@@ -40,16 +40,24 @@ class Ready:
     key: str
     blob: Blob
     cached: bool
+    again: Callable[[], Blob] = field(compare=False)
+    """Makes it anew, though it lies in the cache."""
+    media_type: str = LAYER
 
 
 def of_wheels(layer: layers.Layer, order: Order, cache: Cache) -> Ready:
     """Return the layer of some wheels; only one that was never made needs the wheels."""
+
+    def make() -> Blob:
+        return _made(layer, order, cache)
+
     found = cache.find(layer.key)
     return Ready(
         title=layer.title,
         key=layer.key,
-        blob=found or _made(layer, order, cache),
+        blob=found or make(),
         cached=found is not None,
+        again=make,
     )
 
 
@@ -106,17 +114,21 @@ def of_lock(order: Order, cache: Cache) -> Ready:
     inputs = [[c.path, c.mode, c.size, c.hash] for c in contents]
     skipped = base_directories(order.lock)
     key = hashlib.sha256(json.dumps(["lock", FORMAT, inputs, sorted(skipped)]).encode()).hexdigest()
+
+    def make() -> Blob:
+        return cache.make(
+            key,
+            lambda file: write(file, contents, skipped=skipped),
+            check=lambda file, draft: check(file, draft, packages=(), sites=frozenset()),
+        )
+
     found = cache.find(key)
     return Ready(
         title=f"lock {order.lock.name}",
         key=key,
-        blob=found
-        or cache.make(
-            key,
-            lambda file: write(file, contents, skipped=skipped),
-            check=lambda file, draft: check(file, draft, packages=(), sites=frozenset()),
-        ),
+        blob=found or make(),
         cached=found is not None,
+        again=make,
     )
 
 

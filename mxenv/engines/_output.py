@@ -7,14 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO
 
 from mxenv import configuration
-from mxenv.engines import _layer
 from mxenv.stores import Descriptor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from mxenv import layers
-    from mxenv.engines import Order
     from mxenv.engines._cache import Cache
     from mxenv.engines._layer import Ready
     from mxenv.stores import Sink, Source
@@ -67,23 +64,16 @@ class Output:
         self.written += descriptor.size
         self.streamed += descriptor.size
 
-    def layers(self, ready: Sequence[Ready], order: Order, plan: Sequence[layers.Layer]) -> None:
+    def layers(self, ready: Sequence[Ready]) -> None:
         """Write our layers; one that was damaged in the cache is made anew first."""
-        by_key = {layer.key: layer for layer in plan}
         for layer in ready:
             blob = layer.blob
             if self.sink.has(blob.digest):
                 continue
             if layer.cached and not self.cache.is_whole(blob):
                 self.cache.drop(layer.key)
-                again = by_key.get(layer.key)
-                if again is None:
-                    _layer.of_lock(order, self.cache)
-                else:
-                    _layer.of_wheels(again, order, self.cache)
-            descriptor = Descriptor(
-                media_type=configuration.LAYER, digest=blob.digest, size=blob.size
-            )
+                layer.again()
+            descriptor = Descriptor(media_type=layer.media_type, digest=blob.digest, size=blob.size)
             self.sink.write(descriptor, lambda blob=blob: self.cache.open(blob))  # type: ignore[misc]
             self.written += blob.size
 

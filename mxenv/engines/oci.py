@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from mxenv import configuration, layers, start_gate, union
 from mxenv.configuration import Made
-from mxenv.engines import Engine, Layer, Order, Product, _layer
+from mxenv.engines import GZIP, ZSTD, Engine, Layer, Order, Product, _layer
 from mxenv.engines._cache import Cache
 from mxenv.engines._output import Nowhere, Output
 from mxenv.errors import Incompatible, LayoutError, UsageError
@@ -70,32 +70,31 @@ def assemble(order: Order, *, source: Source | None, sink: Sink) -> Product:
         base = _Base.read(order, source)
     with steps.step("layers"):
         plan = layers.plan(order.lock, base_layers=len(base.layers))
-        ready = _ready(plan, order, cache)
-    made = [_made(layer) for layer in ready]
+        pinned = _ready(plan, order, cache)
+        ready = _packed(pinned, order, cache)
     config = configuration.configuration(
         order.lock,
-        made,
+        [_made(layer) for layer in pinned],
         lock_digest=configuration.digest(order.lock_text.encode()),
         base=base.configuration,
     )
-    manifest = configuration.manifest(
-        order.lock, made, config=config, base_layers=[_document(layer) for layer in base.layers]
-    )
+    manifest = _manifest(order, ready, config, base)
     writer = Output(sink=sink, cache=cache)
     with steps.step("write"):
         if order.push is not None or order.with_base:
             writer.base(base.layers, source)
-        writer.layers(ready, order, plan)
+        writer.layers(ready)
         writer.bytes(config, OCI_CONFIG)
         digest = sink.tag(manifest, OCI_MANIFEST, _tag(order))
     return Product(
         config=configuration.digest(config),
         manifest=digest,
-        layers=tuple(Layer(made=m, cached=r.cached) for m, r in zip(made, ready, strict=True)),
+        layers=tuple(Layer(made=_made(layer), cached=layer.cached) for layer in ready),
         name=_name(order, digest),
         written=writer.written + len(manifest),
         read=base.read_bytes + writer.streamed,
         seconds=tuple(steps.taken),
+        pinned=configuration.digest(_manifest(order, pinned, config, base)),
         notes=tuple(_notes(order, base)),
     )
 
@@ -135,12 +134,39 @@ def _all(
         raise
 
 
+def _packed(ready: list[Ready], order: Order, cache: Cache) -> list[Ready]:
+    """Return the layers packed as the order asks."""
+    if order.compression == GZIP:
+        return ready
+    from mxenv.engines import _zstd  # noqa: PLC0415 - imported late: only for those who ask
+
+    with ThreadPoolExecutor(min(WORKERS, os.cpu_count() or 1)) as pool:
+        return list(pool.map(lambda layer: _zstd.packed(layer, cache), ready))
+
+
+def _manifest(order: Order, ready: Sequence[Ready], config: bytes, base: _Base) -> bytes:
+    """Return the manifest of the image with these layers."""
+    compression = ""
+    if any(layer.media_type != configuration.LAYER for layer in ready):
+        from mxenv.engines import _zstd  # noqa: PLC0415 - imported late: the same
+
+        compression = _zstd.stamp()
+    return configuration.manifest(
+        order.lock,
+        [_made(layer) for layer in ready],
+        config=config,
+        base_layers=[_document(layer) for layer in base.layers],
+        compression=compression,
+    )
+
+
 def _made(ready: Ready) -> Made:
     return Made(
         title=ready.title,
         diff_id=ready.blob.diff_id,
         digest=ready.blob.digest,
         size=ready.blob.size,
+        media_type=ready.media_type,
     )
 
 
@@ -249,4 +275,4 @@ def _notes(order: Order, base: _Base) -> Iterator[str]:
         yield f"the start gate cannot check {', '.join(unread)}: `mxenv verify` does"
 
 
-ENGINE = Engine(title="OCI image, without a daemon", build=build)
+ENGINE = Engine(title="OCI image, without a daemon", build=build, compressions=(GZIP, ZSTD))

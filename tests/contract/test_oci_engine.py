@@ -18,12 +18,18 @@ import pytest
 from _wheels import Made, lock_of
 
 from mxenv import lock as locks
+from mxenv.api import building
 from mxenv.engines import Order
 from mxenv.engines.oci import ENGINE, assemble
 from mxenv.errors import EngineError, Incompatible, LockError, UsageError, WheelError
 from mxenv.image import AddedFile
 from mxenv.layers import LIMIT
 from mxenv.stores import DOCKER_MANIFEST, OCI_CONFIG, Descriptor
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -409,3 +415,67 @@ try:
 except MxenvError as error:
     print(type(error).__name__, error.message)
 """
+
+
+class TestZstd:
+    """Layers packed with zstd are the same layers, and the configuration is the same."""
+
+    def test_the_configuration_is_the_same_and_the_manifest_is_not(
+        self, tmp_path: Path, lock: Lock
+    ) -> None:
+        usual = assemble(order_of(tmp_path, lock), source=None, sink=Memory())
+        sink = Memory()
+        order = order_of(tmp_path, lock, compression="zstd")
+        product = assemble(order, source=None, sink=sink)
+        assert product.config == usual.config
+        assert product.manifest != usual.manifest
+        assert product.pinned == usual.manifest == usual.pinned
+        manifest = json.loads(sink.blobs[product.manifest])
+        said = manifest["annotations"]["io.mxenv.compression"]
+        assert said == f"zstd {zstd.zstd_version}, level 9"
+        config = json.loads(sink.blobs[product.config])
+        for layer, diff_id in zip(manifest["layers"], config["rootfs"]["diff_ids"], strict=True):
+            assert layer["mediaType"] == "application/vnd.oci.image.layer.v1.tar+zstd"
+            assert digest_of(zstd.decompress(sink.blobs[layer["digest"]])) == diff_id
+
+    def test_a_layer_is_packed_once(self, tmp_path: Path, lock: Lock) -> None:
+        order = order_of(tmp_path, lock, compression="zstd")
+        first = assemble(order, source=None, sink=Memory())
+        second = assemble(order, source=None, sink=Memory())
+        assert [layer.cached for layer in first.layers] == [False] * 3
+        assert [layer.cached for layer in second.layers] == [True] * 3
+        assert first.manifest == second.manifest
+
+    def test_damaged_bytes_of_either_kind_are_made_anew(self, tmp_path: Path, lock: Lock) -> None:
+        order = order_of(tmp_path, lock, compression="zstd")
+        first = assemble(order, source=None, sink=Memory())
+        for blob in (tmp_path / "cache" / "blobs").iterdir():
+            content = blob.read_bytes()
+            blob.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+        # The sink compares every blob with its digest.
+        assert assemble(order, source=None, sink=Memory()).manifest == first.manifest
+
+    def test_an_engine_without_it_says_what_it_has(self, tmp_path: Path, lock: Lock) -> None:
+        path = tmp_path / "pylock.demo.toml"
+        path.write_text(locks.render(lock))
+        with pytest.raises(UsageError, match="lzma") as caught:
+            building.build(path, compression="lzma")
+        assert caught.value.hint == "it has gzip or zstd"
+
+    def test_without_the_library_it_says_what_to_install(self, tmp_path: Path, lock: Lock) -> None:
+        # A folder of this name before the others on the path hides the library.
+        (tmp_path / "hidden" / "backports").mkdir(parents=True)
+        (tmp_path / "hidden" / "backports" / "__init__.py").touch()
+        (tmp_path / "pylock.demo.toml").write_text(locks.render(lock))
+        (tmp_path / "build_it.py").write_text(
+            SCRIPT.format(folder=tmp_path).replace("out=folder", 'compression="zstd", out=folder')
+        )
+        done = subprocess.run(
+            [sys.executable, "-B", str(tmp_path / "build_it.py")],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={**os.environ, "PYTHONPATH": str(tmp_path / "hidden")},
+        )
+        if sys.version_info < (3, 14):
+            assert done.stdout == "UsageError layers cannot be compressed with zstd here\n"

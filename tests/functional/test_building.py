@@ -228,3 +228,17 @@ def test_two_builds_at_once_share_a_cache_and_a_layout(lock: Path, tmp_path: Pat
     said = {child.communicate()[0] for child in children}
     assert len(said) == 1
     assert said.pop().startswith("sha256:")
+
+
+def test_with_zstd_the_lock_keeps_the_digest_of_the_image_with_gzip(
+    lock: Path, tmp_path: Path
+) -> None:
+    usual = build(lock, out=tmp_path / "usual", cache=tmp_path / "cache")
+    text = lock.read_bytes()
+    done = build(lock, out=tmp_path / "zstd", cache=tmp_path / "other", compression="zstd")
+    assert not done.changed
+    assert lock.read_bytes() == text
+    assert done.config == usual.config
+    assert done.manifest != usual.manifest
+    index = json.loads((tmp_path / "zstd" / "index.json").read_text())
+    assert done.manifest in {entry["digest"] for entry in index["manifests"]}
