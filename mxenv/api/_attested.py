@@ -11,7 +11,7 @@ from mxenv import snapshot as snapshots
 from mxenv.api import _attached, _packages
 from mxenv.attachment import DOCUMENTS, VOUCHED
 from mxenv.configuration import digest
-from mxenv.errors import EngineError, InvalidFile, SnapshotError
+from mxenv.errors import EngineError, InvalidFile, LockError, SnapshotError
 from mxenv.verdict import Finding, Outcome
 
 if TYPE_CHECKING:
@@ -38,6 +38,8 @@ class Image:
     digest: str
     """Of its manifest."""
     lock: Lock
+    lock_digest: str
+    """Of the text of the lock that it was made from, as its own label says."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -52,9 +54,10 @@ class Signed:
     """Signatures of other keys, or over other things."""
 
 
-def findings(image: Image, attached: Attachments, keys: Sequence[Verifier]) -> Iterator[Finding]:
+def findings(
+    image: Image, attached: Attachments, keys: Sequence[Verifier], signed: Signed
+) -> Iterator[Finding]:
     """Yield what is found of all that goes with an image, signatures first."""
-    signed = signatures(image.digest, attached, keys)
     if keys:
         yield _signature(signed, attached, keys)
         if signed.by and signed.others:
@@ -192,13 +195,16 @@ def _missing(kind: Kind, found: str) -> Finding:
     )
 
 
-def _text(lock: Lock) -> bytes:
-    return locks.render(locks.without_image(lock)).encode()
-
-
 def _lock(content: bytes, image: Image) -> Iterator[str]:
-    if content != _text(image.lock):
-        yield "another lock than that of the image"
+    if (found := digest(content)) != image.lock_digest:
+        yield f"it is {found}, and the image was made from {image.lock_digest}"
+    try:
+        carried = locks.parse(content.decode(), context="lock")
+    except (LockError, UnicodeDecodeError) as error:
+        yield f"not a lock: {error}"
+        return
+    if carried != locks.without_image(image.lock):
+        yield "another lock than the one that was named"
 
 
 def _verdict(content: bytes, image: Image) -> Iterator[str]:
@@ -213,8 +219,9 @@ def _sbom(content: bytes, image: Image) -> Iterator[str]:
 
 
 def _provenance(content: bytes, image: Image) -> Iterator[str]:
-    lock_digest = digest(_text(image.lock))
-    return provenance.flaws(content, image.lock, manifest=image.digest, lock_digest=lock_digest)
+    return provenance.flaws(
+        content, image.lock, manifest=image.digest, lock_digest=image.lock_digest
+    )
 
 
 def _snapshot(content: bytes, image: Image) -> Iterator[str]:

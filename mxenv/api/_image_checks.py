@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from mxenv import configuration, layers, start_gate
 from mxenv import lock as locks
-from mxenv.errors import LockError
+from mxenv.errors import Incompatible, LockError
 from mxenv.layers import START_GATE
 from mxenv.transports._tree import Unanswered
 from mxenv.verdict import Finding, Outcome
@@ -40,16 +40,34 @@ class Standing:
         )
 
 
-def standing(lock: Lock, image: ImageDescription) -> Standing:
-    """Find the recorded layers among those of the image."""
+def standing(lock: Lock, image: ImageDescription, *, signed: bool = False) -> Standing:
+    """Find the recorded layers among those of the image.
+
+    Of an image that somebody ``signed`` they are the uppermost, as many as the lock makes.
+    """
     if lock.built is None:
-        return Standing(exact=False, first=None, count=0)
+        first = _planned(lock, len(image.diff_ids)) if signed else None
+        count = len(image.diff_ids) - first if first is not None else 0
+        return Standing(exact=first is not None, first=first, count=count)
     built = lock.built.layers
     # From the top: what is above them came later, whoever repeats them below.
     places = range(len(image.diff_ids) - len(built), -1, -1)
     first = next((n for n in places if image.diff_ids[n : n + len(built)] == built), None)
     exact = image.config.digest == lock.built.config
     return Standing(exact=exact, first=first, count=len(built))
+
+
+def _planned(lock: Lock, total: int) -> int | None:
+    """Return how many of ``total`` layers are the base's, if the lock makes all others."""
+    for below in range(total):
+        try:
+            planned = len(layers.plan(lock, base_layers=below))
+        except Incompatible:
+            return None
+        # One more holds the lock and the start gate.
+        if below + planned + 1 == total:
+            return below
+    return None
 
 
 def recorded(built: Built, image: ImageDescription, stands: Standing) -> Iterator[Finding]:

@@ -18,22 +18,31 @@ if TYPE_CHECKING:
 
 
 @click.command("verify", short_help="Compare an image, or a node, with its lock.")
-@_options.lock_argument
+@click.argument("lock", metavar="[LOCK]", type=_options.PATH, required=False)
 @_options.asking
 @_options.env
 @_options.wheelhouse
+@click.option(
+    "--key",
+    "keys",
+    metavar="PUB",
+    type=_options.PATH,
+    multiple=True,
+    help="Demand that the image is signed with this key, or one of several.",
+)
 @answers()
-def COMMAND(  # noqa: N802 - a constant
+def COMMAND(  # noqa: N802, PLR0913 - a constant; every option is an argument
     output: Output,
     *,
-    lock: Path,
+    lock: Path | None,
     asked: _options.Asked,
     env: str | None,
     wheelhouse: Path | None,
+    keys: tuple[Path, ...],
 ) -> None:
     """Compare an image, or a node, with the lock that it should be made from.
 
-    An image is compared file by file with the wheels; nothing of it is run.
+    An image is compared file by file with the wheels; nothing of it is run. It may bring its LOCK.
     """
     from mxenv.api import verifying  # noqa: PLC0415 - imported late: --help needs none of it
 
@@ -41,7 +50,7 @@ def COMMAND(  # noqa: N802 - a constant
 
     def compared(address: str, wanted: Wanted) -> Verdict:
         return verifying.verify(
-            lock, address, now=now, wheelhouse=wheelhouse, env=env, wanted=wanted
+            lock, address, now=now, wheelhouse=wheelhouse, env=env, wanted=wanted, keys=keys
         )
 
     if asked.many:
