@@ -1,0 +1,346 @@
+"""In which number formats a model's weights are held, by its configuration and its tensors.
+
+What each way to pack them is called, and what its tensors are named, is that of the libraries that
+write them: transformers' ``quantization_config``, and the state of AutoGPTQ, AutoAWQ, bitsandbytes,
+compressed-tensors, ModelOpt, HQQ, AQLM, quanto, EETQ, DeepSeek's and gpt-oss's own checkpoints.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from mxenv.frozen import frozen
+from mxenv.inventory import Stored
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+PLAIN = "plain"
+UNKNOWN = "unknown"
+FLOATS = {
+    "F64": "fp64",
+    "F32": "fp32",
+    "F16": "fp16",
+    "BF16": "bf16",
+    "F8_E4M3": "fp8",
+    "F8_E5M2": "fp8",
+    "F8_E4M3FNUZ": "fp8",
+    "F8_E5M2FNUZ": "fp8",
+    "F4": "fp4",
+    "I8": "int8",
+}
+"""The types of safetensors that are computed in, as a matrix calls them; others are indices."""
+NAMES = {
+    "float64": "fp64",
+    "double": "fp64",
+    "float32": "fp32",
+    "float": "fp32",
+    "float16": "fp16",
+    "half": "fp16",
+    "bfloat16": "bf16",
+    "float8_e4m3fn": "fp8",
+    "float8_e5m2": "fp8",
+    "int8": "int8",
+}
+"""What ``torch_dtype`` may say, with ``torch.`` before it or without."""
+
+
+@frozen
+class Tensor:
+    """One tensor of a checkpoint, as its header has it."""
+
+    dtype: str
+    shape: tuple[int, ...] = ()
+    bytes: int = 0
+
+
+@frozen
+class Scheme:
+    """A way to pack the weights of one module, known by the tensors that it leaves."""
+
+    name: str
+    markers: frozenset[str]
+    """Ends of names, all of which are there."""
+    weights: str
+    """Empty: as the type of ``weight`` says."""
+    activations: str = ""
+    """Empty: what the model computes in."""
+
+
+SCHEMES = (
+    # The first whose markers are all there is meant: a later one's are part of an earlier one's.
+    Scheme(
+        name="gptq", markers=frozenset({"qweight", "qzeros", "scales", "g_idx"}), weights="int4"
+    ),
+    Scheme(name="awq", markers=frozenset({"qweight", "qzeros", "scales"}), weights="int4"),
+    Scheme(
+        name="bitsandbytes-nf4",
+        markers=frozenset({"weight.quant_state.bitsandbytes__nf4"}),
+        weights="nf4",
+    ),
+    Scheme(
+        name="bitsandbytes-fp4",
+        markers=frozenset({"weight.quant_state.bitsandbytes__fp4"}),
+        weights="fp4",
+    ),
+    Scheme(
+        name="bitsandbytes-int8",
+        markers=frozenset({"weight", "SCB"}),
+        weights="int8",
+        activations="int8",
+    ),
+    Scheme(
+        name="compressed-tensors-nvfp4",
+        markers=frozenset({"weight_packed", "weight_scale", "weight_global_scale"}),
+        weights="fp4",
+    ),
+    Scheme(
+        name="compressed-tensors-packed",
+        markers=frozenset({"weight_packed", "weight_scale", "weight_shape"}),
+        weights="int4",
+    ),
+    Scheme(
+        name="compressed-tensors-mxfp4",
+        markers=frozenset({"weight_packed", "weight_scale"}),
+        weights="fp4",
+    ),
+    Scheme(
+        name="fp8-block",
+        markers=frozenset({"weight", "weight_scale_inv"}),
+        weights="fp8",
+        activations="fp8",
+    ),
+    Scheme(
+        name="modelopt-nvfp4",
+        markers=frozenset({"weight", "weight_scale", "weight_scale_2"}),
+        weights="fp4",
+    ),
+    Scheme(name="scaled", markers=frozenset({"weight", "weight_scale"}), weights=""),
+    Scheme(name="hqq", markers=frozenset({"W_q"}), weights=UNKNOWN),
+    Scheme(name="aqlm", markers=frozenset({"codes", "codebooks"}), weights=UNKNOWN),
+    Scheme(name="quanto", markers=frozenset({"weight._data", "weight._scale"}), weights="int8"),
+    Scheme(name="eetq", markers=frozenset({"weight", "weight_scales"}), weights="int8"),
+    Scheme(name="mxfp4", markers=frozenset({"_blocks", "_scales"}), weights="fp4"),
+)
+_ENDS = frozenset().union(*(scheme.markers for scheme in SCHEMES))
+_TWO = frozenset(end for end in _ENDS if "." in end)
+"""Ends that have a point themselves."""
+
+
+@frozen
+class Declared:
+    """What a configuration says of the weights."""
+
+    formats: tuple[Stored, ...] = ()
+    """Each without tensors; empty if nothing is packed."""
+    dtype: str = ""
+    """What the model computes in."""
+    said: tuple[str, ...] = ()
+    """What it says that nobody here understands."""
+
+
+def declared(config: Mapping[str, object]) -> Declared:
+    """Return what ``config.json`` says of number formats; of what it does not say, nothing."""
+    inner = _table(config.get("text_config"))
+    dtype = _dtype(config) or _dtype(inner)
+    found = (
+        _table(config.get("quantization_config"))
+        or _table(config.get("compression_config"))
+        or _table(inner.get("quantization_config"))
+    )
+    if not found:
+        return Declared(dtype=dtype)
+    method = found.get("quant_method")
+    if not isinstance(method, str):
+        bits = "load_in_4bit", "load_in_8bit"
+        method = "bitsandbytes" if any(found.get(name) is True for name in bits) else ""
+    stored = tuple(dict.fromkeys(_formats(method, found, dtype)))
+    unknown = [f"{method or 'a way to pack weights without a name'}: not known here"]
+    return Declared(
+        formats=stored,
+        dtype=dtype,
+        said=tuple(unknown if any(one.weights == UNKNOWN for one in stored) else ()),
+    )
+
+
+def _dtype(config: Mapping[str, object]) -> str:
+    for name in ("dtype", "torch_dtype"):
+        value = config.get(name)
+        if isinstance(value, str) and value:
+            return NAMES.get(value.removeprefix("torch."), UNKNOWN)
+    return ""
+
+
+def _formats(method: str, said: Mapping[str, object], dtype: str) -> Iterator[Stored]:
+    match method:
+        case "gptq" | "awq" | "auto-round" | "auto_round" | "gptq_marlin":
+            size = said.get("group_size", said.get("q_group_size"))
+            bits = said.get("bits", said.get("w_bit"))
+            note = f"group {size}" if isinstance(size, int) else ""
+            yield Stored(scheme=method, weights=_int(bits), activations=dtype, note=note)
+        case "fp8" | "fbgemm_fp8":
+            how = said.get("activation_scheme")
+            block = said.get("weight_block_size")
+            scheme = "fp8-block" if block else method
+            note = f"activations {how}" if isinstance(how, str) else ""
+            yield Stored(scheme=scheme, weights="fp8", activations="fp8", note=note)
+        case "bitsandbytes" if said.get("load_in_4bit") is True:
+            kind = said.get("bnb_4bit_quant_type", "fp4")
+            weights = kind if kind in {"nf4", "fp4"} else UNKNOWN
+            yield Stored(scheme=f"{method}-{kind}", weights=weights, activations=dtype)
+        case "bitsandbytes":
+            yield Stored(scheme=f"{method}-int8", weights="int8", activations="int8")
+        case "compressed-tensors":
+            yield from _groups(said, dtype)
+        case "mxfp4":
+            yield Stored(scheme=method, weights="fp4", activations=dtype)
+        case "modelopt" | "modelopt_fp4":
+            yield _modelopt(said, dtype)
+        case "eetq":
+            yield Stored(scheme=method, weights="int8", activations=dtype)
+        case "hqq" | "quanto" | "torchao" | "aqlm" | "vptq" | "spqr" | "higgs" | "bitnet":
+            bits = said.get(
+                "bits", said.get("nbits", _table(said.get("quant_config")).get("nbits"))
+            )
+            yield Stored(scheme=method, weights=_int(bits), activations=dtype)
+        case _:
+            yield Stored(scheme=method or UNKNOWN, weights=UNKNOWN, activations=dtype)
+
+
+def _groups(said: Mapping[str, object], dtype: str) -> Iterator[Stored]:
+    """Yield what each group of modules of compressed-tensors is held in."""
+    groups = [_table(group) for group in _table(said.get("config_groups")).values()]
+    if not groups:
+        yield Stored(scheme="compressed-tensors", weights=UNKNOWN, activations=dtype)
+    for group in groups:
+        weights = _number(_table(group.get("weights")))
+        inputs = _table(group.get("input_activations"))
+        how = "activations dynamic" if inputs.get("dynamic") is True else ""
+        yield Stored(
+            scheme="compressed-tensors",
+            weights=weights or UNKNOWN,
+            activations=_number(inputs) or dtype,
+            note=how,
+        )
+
+
+def _modelopt(said: Mapping[str, object], dtype: str) -> Stored:
+    algorithm = said.get("quant_algo") or _table(said.get("quantization")).get("quant_algo")
+    known = {
+        "FP8": ("fp8", "fp8"),
+        "NVFP4": ("fp4", "fp4"),
+        "W4A16": ("int4", dtype),
+        "W4A8_AWQ": ("int4", "fp8"),
+        "W4A16_AWQ": ("int4", dtype),
+        "W8A8_SQ_PER_CHANNEL": ("int8", "int8"),
+    }
+    weights, activations = known.get(str(algorithm), (UNKNOWN, dtype))
+    return Stored(
+        scheme="modelopt", weights=weights, activations=activations, note=str(algorithm or "")
+    )
+
+
+def _number(said: Mapping[str, object]) -> str:
+    """Return the format that ``{"type": "float", "num_bits": 8}`` describes, if it does."""
+    bits = said.get("num_bits")
+    if said.get("type") == "float" and bits in {4, 8}:
+        return f"fp{bits}"
+    return _int(bits) if said.get("type", "int") == "int" and bits is not None else ""
+
+
+def _int(bits: object) -> str:
+    return f"int{bits}" if bits in {2, 3, 4, 8} and not isinstance(bits, bool) else UNKNOWN
+
+
+def _table(value: object) -> Mapping[str, object]:
+    return value if isinstance(value, dict) else {}
+
+
+def found(tensors: Mapping[str, Tensor], dtype: str = "") -> tuple[Stored, ...]:
+    """Return in which formats ``tensors`` are held, by their names and their types.
+
+    ``dtype`` is what the model computes in, for weights that are unpacked into it.
+    """
+    count: dict[tuple[str, str, str], list[int]] = defaultdict(lambda: [0, 0])
+    for parts in _modules(tensors).values():
+        scheme = _scheme(parts)
+        for name, tensor in parts.items():
+            told = _held(scheme, name, tensor, parts, dtype)
+            if told is not None:
+                count[told][0] += 1
+                count[told][1] += tensor.bytes
+    return tuple(
+        Stored(scheme=scheme, weights=weights, activations=activations, tensors=number, bytes=size)
+        for (scheme, weights, activations), (number, size) in sorted(count.items())
+    )
+
+
+def _held(
+    scheme: Scheme | None, name: str, tensor: Tensor, parts: Mapping[str, Tensor], dtype: str
+) -> tuple[str, str, str] | None:
+    """Return the scheme and formats that a tensor counts for; nothing for what are indices."""
+    if scheme is None or name == "bias":
+        plain = FLOATS.get(tensor.dtype)
+        return (PLAIN, plain, plain) if plain else None
+    weights = scheme.weights or FLOATS.get(parts["weight"].dtype, UNKNOWN)
+    title = scheme.name if scheme.weights else f"{weights}-scaled"
+    if not scheme.weights and weights not in {"fp8", "int8"}:
+        return (PLAIN, weights, weights)
+    activations = scheme.activations or (dtype if scheme.weights else weights)
+    return title, weights, activations
+
+
+def _modules(tensors: Mapping[str, Tensor]) -> Mapping[str, Mapping[str, Tensor]]:
+    """Return the tensors of each module, by what their names end with."""
+    modules: dict[str, dict[str, Tensor]] = defaultdict(dict)
+    for name, tensor in tensors.items():
+        module, end = _split(name)
+        modules[module][end] = tensor
+    return modules
+
+
+def _split(name: str) -> tuple[str, str]:
+    """Return the module and the end of a tensor's name."""
+    module, _, end = name.rpartition(".")
+    for suffix in ("_blocks", "_scales"):
+        if end.endswith(suffix) and end not in _ENDS:
+            return f"{module}.{end.removesuffix(suffix)}", suffix
+    for two in _TWO:
+        if name.endswith(f".{two}"):
+            return name.removesuffix(f".{two}"), two
+    return module, end
+
+
+def _scheme(parts: Iterable[str]) -> Scheme | None:
+    ends = frozenset(parts)
+    return next((scheme for scheme in SCHEMES if scheme.markers <= ends), None)
+
+
+def reconciled(said: Declared, there: Iterable[Stored]) -> tuple[tuple[Stored, ...], list[str]]:
+    """Return what the weights are held in, of both, and where the two do not agree.
+
+    Where tensors were read they count, with what only a configuration knows (how many bits are
+    packed into an integer, what activations are held in) taken from there.
+    """
+    there = tuple(there)
+    packed = [one for one in there if one.scheme != PLAIN]
+    if not there:
+        return said.formats, list(said.said)
+    problems = list(said.said)
+    if packed and not said.formats:
+        schemes = ", ".join(sorted({one.scheme for one in packed}))
+        problems.append(f"tensors are packed ({schemes}), and the configuration says nothing of it")
+    told = {one.weights for one in said.formats}
+    if told and not packed and told.isdisjoint(one.weights for one in there):
+        schemes = ", ".join(sorted({one.scheme for one in said.formats}))
+        problems.append(f"the configuration says {schemes}, and no tensor is packed so")
+    formats = []
+    for one in there:
+        by = said.formats[0] if one.scheme != PLAIN and len(said.formats) == 1 else one
+        weights = by.weights if by.weights != UNKNOWN else one.weights
+        activations = by.activations or one.activations
+        both = replace(by, weights=weights, activations=activations)
+        formats.append(replace(both, tensors=one.tensors, bytes=one.bytes))
+    return tuple(formats), problems
