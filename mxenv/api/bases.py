@@ -9,7 +9,7 @@ from mxenv._files import write_atomically
 from mxenv.api import _base_records, _places, nodes
 from mxenv.api._listed import ListedHost
 from mxenv.environment import select_env
-from mxenv.errors import Incompatible
+from mxenv.errors import Incompatible, LockError
 from mxenv.facts import Absent, Fact, Observed, Snapshot, Unreadable, View, observed
 from mxenv.fingerprint import fingerprint
 from mxenv.image import SCRATCH, pinned
@@ -103,6 +103,15 @@ def keep(ground: Ground, beside: Path) -> None:
         path = _base_records.path_of(beside, ground.base.digest)
         if not (path.is_file() and path.read_bytes() == ground.content):
             write_atomically(path, ground.content)
+
+
+def lacking(lock: Lock, path: Path) -> Iterator[str]:
+    """Say why what the lock at ``path`` names of its base cannot be used; nothing if it can."""
+    if lock.base.listing:
+        try:
+            _base_records.locked(lock, path)
+        except LockError as error:
+            yield str(error)
 
 
 def _known(image: Image, before: Lock | None) -> str:

@@ -110,7 +110,8 @@ def stale(image_toml: Path, lock: Path) -> tuple[str, ...]:
     image, hashes = read_image(image_toml)
     if not lock.exists():
         return (f"{lock} is missing",)
-    return staleness.reasons(image, hashes, read_lock(lock))
+    there = read_lock(lock)
+    return (*staleness.reasons(image, hashes, there), *bases.lacking(there, lock))
 
 
 def snapshot_of(lock: Lock, *, taken_at: datetime) -> Snapshot:

@@ -45,6 +45,8 @@ def _source(order: Order) -> Source | None:
     """Open the base where the order says, at the digest that was locked."""
     if order.base == SCRATCH:
         return None
+    if order.known is not None and order.push is None and not order.with_base:
+        return None  # nothing will be asked of it
     return places.source_of(places.pinned(order.base, order.lock.base.digest))
 
 
@@ -182,16 +184,19 @@ class _Base:
     def read(cls, order: Order, source: Source | None) -> _Base:
         """Read manifest and configuration; they must be those that were locked."""
         lock = order.lock
-        if source is None:
+        if order.known is not None:
+            image, name = order.known.image, lock.base.reference
+        elif source is not None:
+            image, name = describe(source, lock.target.platform), source.name
+        else:
             return cls(configuration={}, layers=(), read_bytes=0)
-        image = order.known.image if order.known else describe(source, lock.target.platform)
         if image.manifest.digest != lock.base.digest:
             raise Incompatible(
                 f"the base is {image.manifest.digest}, but {lock.base.digest} was locked",
-                context=source.name,
+                context=name,
                 hint="run `mxenv lock` again, or name the base that was locked",
             )
-        _check_platform(image, lock, source.name)
+        _check_platform(image, lock, name)
         return cls(
             configuration=image.configuration,
             layers=image.layers,

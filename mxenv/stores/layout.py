@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from mxenv._files import write_atomically
 from mxenv.errors import LayoutError, UsageError
-from mxenv.stores import MANIFESTS, OCI_INDEX, Descriptor, _documents, _layout_files, _referrers
+from mxenv.stores import (
+    MANIFESTS,
+    OCI_INDEX,
+    OCI_MANIFEST,
+    Descriptor,
+    _documents,
+    _layout_files,
+    _referrers,
+)
 from mxenv.stores._digests import checked, digest_of, is_digest, printable
 
 if TYPE_CHECKING:
@@ -164,6 +172,8 @@ class LayoutSource:
     def _named(self, entries: list[tuple[object, Descriptor]], platform: str) -> Descriptor:
         path = self.path / "index.json"
         fitting = [(v, d) for v, d in entries if self.tag in {_tag(d), d.digest}]
+        if not fitting and is_digest(self.tag) and self.has(self.tag):
+            return self._below()
         if not fitting:
             tags = printable(", ".join(sorted({_tag(d) for _, d in entries} - {""})) or "none")
             raise LayoutError(
@@ -174,6 +184,15 @@ class LayoutSource:
         # The same tag once for every platform is what some tools write.
         named = {"manifests": [v for v, _ in fitting]}
         return _documents.choose(named, platform, _layout_files.complaint(path))
+
+    def _below(self) -> Descriptor:
+        """Return the manifest that is named by its digest, and in an index only."""
+        content = self.manifest_of(self.tag)
+        complain = _layout_files.complaint(_layout_files.blob_path(self.path, self.tag))
+        # What does not say what it is, as OCI allows it, is told by what it has.
+        likely = OCI_INDEX if "manifests" in _documents.parse(content, complain) else OCI_MANIFEST
+        kind = _documents.media_type(content, likely, complain)
+        return Descriptor(media_type=kind, digest=self.tag, size=len(content))
 
 
 def _tag(descriptor: Descriptor) -> str:
