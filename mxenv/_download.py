@@ -16,6 +16,7 @@ import urllib3
 
 from mxenv._hashing import sha256_of
 from mxenv.errors import IndexFailed, UsageError, WheelError
+from mxenv.stores._words import retry_after
 
 if TYPE_CHECKING:
     import threading
@@ -23,8 +24,12 @@ if TYPE_CHECKING:
     from io import BufferedRandom
 
 ATTEMPTS = 4
+"""In a row that bring nothing new; one that brought something is no failure."""
+PATIENCE = 120.0
+"""Seconds that a server may ask us to wait; who asks for more is taken at the word."""
 PASSING = frozenset({408, 429, 500, 502, 503, 504})
 """HTTP statuses that the next attempt may well not meet."""
+AGAIN = "run `mxenv fetch` again: it goes on where this ended; or name a mirror with --index"
 OK, PARTIAL, NOT_SATISFIABLE = 200, 206, 416
 _CHUNK = 1 << 16
 _SECONDS = (10.0, 60.0)
@@ -42,6 +47,8 @@ class Wanted:
     sha256: str
     location: str
     """A URL, or an absolute path."""
+    size: int = 0
+    """Bytes; 0 if nobody knows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,19 +102,26 @@ def _is_at(path: Path, file: BufferedRandom) -> bool:
 
 
 def _put(wanted: Wanted, target: Path, part: Path, file: BufferedRandom, line: Line) -> None:
+    keep = False
     try:
         if not (target.is_file() and sha256_of(target) == wanted.sha256):
             if urlsplit(wanted.location).scheme in {"http", "https"}:
-                _download(wanted, file, line)
+                if failure := _download(wanted, file, line):
+                    # What came is what the next run does not have to load again.
+                    keep = file.seek(0, os.SEEK_END) > 0
+                    raise IndexFailed(
+                        f"{wanted.name}: {failure}", context=host_of(wanted.location), hint=AGAIN
+                    )
             else:
                 _copy(wanted, file, line)
             file.flush()
             os.fsync(file.fileno())
             part.replace(target)
     finally:
-        # After an error nothing is left behind, nor is it by whoever came second.
-        with suppress(OSError):
-            part.unlink()
+        # After any other error nothing is left behind, nor is it by whoever came second.
+        if not keep:
+            with suppress(OSError):
+                part.unlink()
 
 
 def _copy(wanted: Wanted, file: BufferedRandom, line: Line) -> None:
@@ -124,47 +138,80 @@ def _copy(wanted: Wanted, file: BufferedRandom, line: Line) -> None:
     _check(wanted, file)
 
 
-def _download(wanted: Wanted, file: BufferedRandom, line: Line) -> None:
-    failure = ""
-    left_over = file.seek(0, os.SEEK_END) > 0
-    for attempt in range(ATTEMPTS):
-        if attempt and line.stop.wait(line.pause * 2 ** (attempt - 1)):
-            break
+def _download(wanted: Wanted, file: BufferedRandom, line: Line) -> str:
+    """Fetch a file over as many connections as it takes; return why it is not all there."""
+    left_over = have = file.seek(0, os.SEEK_END)
+    attempt, failure, asked = 0, "", None
+    while attempt < ATTEMPTS:
+        if attempt and (line.stop.is_set() or line.stop.wait(pause(line, attempt, asked))):
+            return "stopped"
         try:
-            failure = _transfer(wanted, file, line)
+            failure, asked = _transfer(wanted, file, line)
         except (requests.RequestException, urllib3.exceptions.HTTPError) as error:
-            failure = _reason(error)
+            failure, asked = reason(error), None
         if not failure and left_over and not _is(wanted, file):
             # What somebody left half done was no beginning of this file.
             file.truncate(0)
-            left_over, failure = False, "what was left over did not fit"
+            left_over, failure = 0, "what was left over did not fit"
         elif not failure:
             _check(wanted, file)
-            return
-    raise IndexFailed(f"{wanted.name}: {failure}", context=_host(wanted.location))
+            return ""
+        if line.stop.is_set() or (asked or 0) > PATIENCE:
+            break
+        came, have = file.seek(0, os.SEEK_END) - have, file.seek(0, os.SEEK_END)
+        attempt = 1 if came >= _CHUNK else attempt + 1
+    return failure
 
 
-def _transfer(wanted: Wanted, file: BufferedRandom, line: Line) -> str:
-    """Fetch what is missing of a file; return why it is not all there, or nothing."""
+def pause(line: Line, attempt: int, asked: float | None) -> float:
+    """Return how many seconds to wait before the next attempt; ``asked`` is the server's wish."""
+    return line.pause * 2 ** (attempt - 1) if asked is None else min(asked, PATIENCE)
+
+
+def _transfer(wanted: Wanted, file: BufferedRandom, line: Line) -> tuple[str, float | None]:
+    """Fetch what is missing of a file; return why it is not all there, and how long to wait."""
     have = file.seek(0, os.SEEK_END)
-    url, login = _without_login(wanted.location, line.logins)
-    headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
-    with line.session.get(
-        url, headers=headers, auth=login, stream=True, timeout=_SECONDS
-    ) as answer:
-        status = f"HTTP {answer.status_code} {answer.reason}"
+    headers = {"Range": f"bytes={have}-"} if have else {}
+    with asked(wanted.location, line, headers) as answer:
         if answer.status_code == NOT_SATISFIABLE or (have and answer.status_code == OK):
             file.truncate(0)
-        if answer.status_code in PASSING or answer.status_code == NOT_SATISFIABLE:
-            return status
+        if answer.status_code == NOT_SATISFIABLE:
+            return status(answer), None
+        if answer.status_code in PASSING:
+            return status(answer), retry_after(answer.headers.get("Retry-After", ""))
         if answer.status_code not in {OK, PARTIAL}:
-            raise IndexFailed(f"{wanted.name}: {status}", context=_host(url))
+            said = f"{wanted.name}: {status(answer)}"
+            raise IndexFailed(said, context=host_of(wanted.location))
+        size = file.seek(0, os.SEEK_END)
         for chunk in answer.iter_content(_CHUNK):
             if line.stop.is_set():
-                return "stopped"
+                return "stopped", None
             file.write(chunk)
             line.progress(len(chunk))
-    return ""
+            size += len(chunk)
+            if wanted.size and size > wanted.size:
+                # It cannot be the file; nobody knows whether it would ever end.
+                break
+    return "", None
+
+
+def asked(url: str, line: Line, headers: Mapping[str, str]) -> requests.Response:
+    """Ask for ``url``, with the login of its host; what comes back is a stream to be closed."""
+    plain, login = _without_login(url, line.logins)
+    return line.session.get(
+        plain,
+        headers={"Accept-Encoding": "identity", **headers},
+        auth=login,
+        stream=True,
+        timeout=_SECONDS,
+    )
+
+
+def status(answer: requests.Response) -> str:
+    """Return the status of an answer in words, and how long the server asks to wait."""
+    wish = answer.headers.get("Retry-After", "")
+    more = f" (Retry-After: {wish[:40]})" if answer.status_code in PASSING and wish else ""
+    return f"HTTP {answer.status_code} {answer.reason}{more}"
 
 
 def _digest(file: BufferedRandom) -> str:
@@ -191,18 +238,19 @@ def _without_login(
 ) -> tuple[str, tuple[str, str] | None]:
     """Take the login out of ``url``; one that the index was given goes to the same host only."""
     parts = urlsplit(url)
-    place = _host(url)
+    place = host_of(url)
     if parts.username:
         login = (unquote(parts.username), unquote(parts.password or ""))
         return urlunsplit(parts._replace(netloc=place)), login
     return url, logins.get(place)
 
 
-def _host(url: str) -> str:
+def host_of(url: str) -> str:
+    """Return the host of ``url``, and its port: no login."""
     return urlsplit(url).netloc.rpartition("@")[-1]
 
 
-def _reason(error: BaseException) -> str:
+def reason(error: BaseException) -> str:
     """Return the innermost reason of a failed request; its outer ones repeat the URL."""
     while (inner := error.__cause__ or error.__context__) is not None:
         error = inner

@@ -33,6 +33,24 @@ class Wheel:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """The source distribution that a wheel was built from, and how: so it can be built again."""
+
+    name: str
+    """The file name."""
+    sha256: str
+    size: int = 0
+    builder: str
+    """What called the build backend, with its version; not what was built by it."""
+    python: str
+    """Of the Python that built, all three numbers."""
+    epoch: int
+    """``SOURCE_DATE_EPOCH``."""
+    requires: tuple[str, ...] = ()
+    """Everything that was installed to build it: ``hatchling==1.27.0 --hash=sha256:…``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Package:
     """One distribution that is added to the base."""
 
@@ -41,6 +59,8 @@ class Package:
     version: str
     wheel: Wheel
     requires_python: str = ""
+    source: Source | None = None
+    """Set: no index has the wheel; it is built from this."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

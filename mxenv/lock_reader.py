@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from mxenv import image, image_reader, table
+from mxenv import distribution, image, image_reader, table
 from mxenv.errors import LockError
 from mxenv.lock import (
     MACHINES,
@@ -18,6 +18,7 @@ from mxenv.lock import (
     Package,
     Provided,
     Relied,
+    Source,
     Target,
     Wheel,
     public_url,
@@ -32,6 +33,7 @@ TARGET = ("platform", "python", "prefix", "interpreter", "purelib", "platlib", "
 
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
+_PIN = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*==[^\s;,]+ --hash=sha256:[0-9a-f]{64}")
 _NORMALISED = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 
 
@@ -149,7 +151,7 @@ def _packages(root: Table) -> tuple[Package, ...]:
         root.fail("packages", "missing")
     packages: dict[str, Package] = {}
     for entry in root.tables("packages"):
-        entry.only("name", "version", "requires-python", "wheels")
+        entry.only("name", "version", "requires-python", "wheels", "sdist", "tool")
         name = entry.text("name")
         if not _NORMALISED.fullmatch(name):
             entry.fail("name", f"{name!r} is not normalised", hint="PEP 503: lower case, with -")
@@ -164,6 +166,7 @@ def _packages(root: Table) -> tuple[Package, ...]:
             version=version,
             wheel=_wheel(wheels[0], name, version),
             requires_python=entry.text("requires-python", ""),
+            source=_source(entry, name),
         )
     return tuple(packages.values())
 
@@ -206,6 +209,40 @@ def _place(entry: Table, name: str) -> str:
     if "path" in entry.values:
         entry.fail("path", "stands beside a URL: installers would never look at that")
     return url
+
+
+def _source(entry: Table, package: str) -> Source | None:
+    if "sdist" not in entry.values and "tool" not in entry.values:
+        return None
+    sdist = entry.table("sdist", required=True)
+    sdist.only("name", "path", "size", "hashes")
+    name = sdist.text("name")
+    if distribution.project_of(name) != package or name.endswith(".whl") or "/" in name:
+        sdist.fail("name", f"{name!r} is not a source distribution of {package}")
+    if (path := sdist.text("path")) != f"{WHEELHOUSE}/{name}":
+        sdist.fail("path", f"{path!r} is not {WHEELHOUSE}/ and the file's name")
+    hashes = sdist.table("hashes", required=True)
+    hashes.only("sha256")
+    tool = entry.table("tool", required=True)
+    tool.only("mxenv")
+    mxenv = tool.table("mxenv", required=True)
+    mxenv.only("build")
+    build = mxenv.table("build", required=True)
+    build.only("builder", "python", "epoch", "requires")
+    requires = build.texts("requires")
+    for index, pin in enumerate(requires):
+        if not _PIN.fullmatch(pin):
+            hint = "as 'hatchling==1.27.0 --hash=sha256:' and 64 hexadecimal digits"
+            build.fail(f"requires[{index}]", f"{pin!r} is no exact requirement", hint=hint)
+    return Source(
+        name=name,
+        sha256=_sha256(hashes),
+        size=sdist.integer("size", 0),
+        builder=build.text("builder"),
+        python=build.text("python"),
+        epoch=build.integer("epoch"),
+        requires=requires,
+    )
 
 
 def _provided(tool: Table) -> tuple[tuple[str, str], ...]:

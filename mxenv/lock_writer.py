@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tomlkit.items import Item
 
     from mxenv.image import AddedFile
-    from mxenv.lock import Lock, Package, Target
+    from mxenv.lock import Lock, Package, Source, Target
     from mxenv.verdict import Waiver
 
 
@@ -39,12 +39,21 @@ def _root(lock: Lock) -> dict[str, object]:
 
 
 def _package(package: Package) -> dict[str, object]:
-    wheel = package.wheel
+    wheel, source = package.wheel, package.source
     return _said(
         {
             "name": package.name,
             "version": package.version,
             "requires-python": package.requires_python,
+            "sdist": source
+            and _said(
+                {
+                    "name": source.name,
+                    "path": f"{WHEELHOUSE}/{source.name}",
+                    "size": source.size,
+                    "hashes": {"sha256": source.sha256},
+                }
+            ),
             "wheels": [
                 _said(
                     {
@@ -57,8 +66,18 @@ def _package(package: Package) -> dict[str, object]:
                     }
                 )
             ],
+            "tool": source and {"mxenv": {"build": _build(source)}},
         }
     )
+
+
+def _build(source: Source) -> dict[str, object]:
+    return {
+        "builder": source.builder,
+        "python": source.python,
+        "epoch": source.epoch,
+        "requires": list(source.requires),
+    }
 
 
 def _tool(lock: Lock) -> dict[str, object]:

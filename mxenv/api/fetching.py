@@ -2,35 +2,30 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
-from urllib.parse import unquote, urlsplit
 
 from mxenv import _plugins
 from mxenv._hashing import sha256_of
 from mxenv.api import project
-from mxenv.errors import IndexFailed, UsageError
+from mxenv.errors import IndexFailed, UsageError, WheelError
 from mxenv.lock import WHEELHOUSE
-from mxenv.resolvers import Indexes, Place
+from mxenv.resolvers import Indexes, Places
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
-    import requests
-
-    from mxenv._download import Credentials, Wanted
-    from mxenv.lock import Package
+    from mxenv._offers import Offers, Place
+    from mxenv.errors import MxenvError
+    from mxenv.lock import Lock, Package
     from mxenv.resolvers import Resolver
 
 PARALLEL = 8
 """How many files are on their way at once."""
-INDEX_VARIABLES = ("UV_INDEX", "UV_DEFAULT_INDEX", "UV_INDEX_URL", "UV_EXTRA_INDEX_URL")
-"""Where uv is told of indexes, and of user names and passwords in their URLs."""
 
 
 class How(StrEnum):
@@ -40,6 +35,8 @@ class How(StrEnum):
     FETCHED = "fetched"
     REPLACED = "replaced"
     """A file of that name was there, and it was not the one that was locked."""
+    BUILT = "built"
+    """From its source distribution, as it was when it was locked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +46,8 @@ class Fetched:
     wheelhouse: Path
     wheels: tuple[tuple[str, How], ...]
     """File names, sorted."""
+    notes: tuple[str, ...] = ()
+    """Which places did not have what they should."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +58,8 @@ class From:
     index: tuple[str, ...] = ()
     no_index: bool = False
     offline: bool = False
+    only_binary: bool = False
+    """True: build nothing; what no place has as a wheel is refused."""
     resolver: str = "uv"
     seconds: float = 600.0
 
@@ -66,6 +67,18 @@ class From:
     def given(self) -> bool:
         """Return whether somebody wants wheels from elsewhere than a lock with URLs says."""
         return bool(self.find_links or self.index or self.no_index or self.offline)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Job:
+    """What all files that are on their way have in common."""
+
+    folder: Path
+    places: tuple[Place, ...]
+    offers: Offers
+    urls: bool
+    """True: a URL in the lock is where a wheel is."""
+    notes: list[str]
 
 
 def fetch(
@@ -84,6 +97,7 @@ def fetch(
     folder = wheelhouse or lock.parent / WHEELHOUSE
     found = {package.wheel.name: _present(folder, package) for package in locked.packages}
     missing = tuple(p for p in locked.packages if found[p.wheel.name] is not How.KEPT)
+    notes: list[str] = []
     if missing:
         resolver: Resolver = _plugins.load("resolvers", where.resolver)
         indexes = Indexes(
@@ -94,16 +108,10 @@ def fetch(
             seconds=where.seconds,
             directory=project.root_of_lock(lock),
         )
-        places = {p.wheel.name: _said(p) for p in missing if p.wheel.url and not where.given}
-        sought = tuple(p for p in missing if p.wheel.name not in places)
-        if sought:
-            places |= resolver.locate(sought, locked.target.python, indexes)
-        _fill(folder, _wanted(missing, places), where, _progress(missing, progress))
-    return Fetched(wheelhouse=folder, wheels=tuple(sorted(found.items())))
-
-
-def _said(package: Package) -> Place:
-    return Place(location=package.wheel.url, sha256=package.wheel.sha256)
+        for package in _fill(folder, missing, where, resolver, indexes, progress, notes):
+            _build(package, locked, folder, where, resolver, indexes)
+            found[package.wheel.name] = How.BUILT
+    return Fetched(wheelhouse=folder, wheels=tuple(sorted(found.items())), notes=tuple(notes))
 
 
 def _present(folder: Path, package: Package) -> How:
@@ -113,74 +121,160 @@ def _present(folder: Path, package: Package) -> How:
     return How.KEPT if sha256_of(path) == package.wheel.sha256 else How.REPLACED
 
 
-def _wanted(packages: Iterable[Package], places: Mapping[str, Place]) -> tuple[Wanted, ...]:
-    """Match wheels by file name and hash; another file of that name is somebody's mistake."""
-    from mxenv._download import Wanted  # noqa: PLC0415 - imported late: it needs requests
+def _fill(  # noqa: PLR0913, PLR0917 - what a wheelhouse is filled from
+    folder: Path,
+    missing: tuple[Package, ...],
+    where: From,
+    resolver: Resolver,
+    indexes: Indexes,
+    progress: Callable[[int, int], None] | None,
+    notes: list[str],
+) -> tuple[Package, ...]:
+    """Fetch what is missing, many at once; return what is to be built from what was fetched."""
+    from mxenv.api import _lines  # noqa: PLC0415 - imported late: it needs requests
 
-    wanted = []
-    for package in packages:
-        wheel = package.wheel
-        place = places.get(wheel.name)
-        if place is None:
-            raise IndexFailed(
-                f"no index has {wheel.name}",
-                hint="name an index or a folder that has it: --index, --find-links",
-            )
-        if place.sha256 and place.sha256 != wheel.sha256:
-            raise IndexFailed(
-                f"the index has {wheel.name} with sha256 {place.sha256}; locked is {wheel.sha256}",
-                hint="find out who changed it; `mxenv lock` takes the new one",
-            )
-        wanted.append(Wanted(name=wheel.name, sha256=wheel.sha256, location=place.location))
-    return tuple(wanted)
+    _make(folder)
+    urls = not where.given
+    # Who wrote down where everything is needs no index, and no resolver to know of any.
+    asked = not urls or any(not p.wheel.url for p in missing)
+    places = resolver.places(indexes) if asked else Places()
+    with _lines.opened(places, _progress(missing, progress)) as offers:
+        job = _Job(
+            folder=folder,
+            places=_lines.in_order(places, offline=where.offline),
+            offers=offers,
+            urls=urls,
+            notes=notes,
+        )
+        with ThreadPoolExecutor(PARALLEL) as pool:
+            futures = [pool.submit(_get, package, job) for package in missing]
+            try:
+                done, _ = wait(futures, return_when=FIRST_EXCEPTION)
+                for future in done:
+                    future.result()
+            except BaseException:
+                # Ctrl-C as well: the threads see it at their next piece.
+                offers.line.stop.set()
+                for future in futures:
+                    future.cancel()
+                raise
+        fetched = [future.result() for future in futures]
+    return tuple(package for package, whole in zip(missing, fetched, strict=True) if not whole)
 
 
-def _fill(
-    folder: Path, wanted: tuple[Wanted, ...], where: From, progress: Callable[[int], None]
-) -> None:
-    import requests  # noqa: PLC0415 - imported late: only who downloads needs it
-
-    from mxenv import _download  # noqa: PLC0415 - the same
-
+def _make(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(f"cannot be made: {error.strerror}", context=str(folder)) from None
-    stop = threading.Event()
-    logins = credentials(where.index, os.environ)
-    with requests.Session() as session, ThreadPoolExecutor(PARALLEL) as pool:
-        _trust(session)
-        line = _download.Line(session=session, logins=logins, stop=stop, progress=progress)
-        futures = [pool.submit(_download.put, one, folder, line) for one in wanted]
+
+
+def _get(package: Package, job: _Job) -> bool:
+    """Put a wheel into the wheelhouse, or what it is built from; return whether it is the wheel."""
+    wheel, source = package.wheel, package.source
+    problems: list[MxenvError] = []
+    if _found(
+        wheel.name, wheel.sha256, wheel.size, _locations(package, job, problems), job, problems
+    ):
+        return True
+    if source is None:
+        raise _failure(wheel.name, problems, job)
+    offered = _offered(package.name, source.name, source.sha256, job, problems)
+    if not _found(source.name, source.sha256, source.size, offered, job, problems):
+        raise _failure(source.name, problems, job)
+    return False
+
+
+def _locations(package: Package, job: _Job, problems: list[MxenvError]) -> Iterator[str]:
+    wheel = package.wheel
+    if job.urls and wheel.url:
+        yield wheel.url
+    yield from _offered(package.name, wheel.name, wheel.sha256, job, problems)
+
+
+def _offered(
+    project: str, file: str, sha256: str, job: _Job, problems: list[MxenvError]
+) -> Iterator[str]:
+    """Yield where ``file`` can be had; note who has another file of that name, or says nothing."""
+    for place in job.places:
         try:
-            done, _ = wait(futures, return_when=FIRST_EXCEPTION)
-            for future in done:
-                future.result()
-        except BaseException:
-            # Ctrl-C as well: the threads see it at their next piece, and leave nothing behind.
-            stop.set()
-            for future in futures:
-                future.cancel()
-            raise
+            links = job.offers.of(project, place)
+        except IndexFailed as error:
+            problems.append(error)
+            continue
+        for link in links:
+            if link.name != file:
+                continue
+            if link.sha256 and link.sha256 != sha256:
+                problems.append(
+                    WheelError(
+                        f"the index has {file} with sha256 {link.sha256}; locked is {sha256}",
+                        context=str(place),
+                        hint="find out who changed it; `mxenv lock` takes the new one",
+                    )
+                )
+            else:
+                yield link.url
 
 
-def credentials(urls: Iterable[str], environ: Mapping[str, str]) -> Credentials:
-    """Return the logins in the URLs of indexes, which their files need as well."""
-    configured = " ".join(environ.get(name, "") for name in INDEX_VARIABLES)
-    logins = {}
-    for text in (*urls, *configured.split()):
-        parts = urlsplit(text.partition("=")[2] if "=" in text.partition(":")[0] else text)
-        if parts.username:
-            place = parts.netloc.rpartition("@")[-1]
-            logins[place] = (unquote(parts.username), unquote(parts.password or ""))
-    return logins
+def _found(  # noqa: PLR0913, PLR0917 - a file, where it may be, and what became of it
+    name: str,
+    sha256: str,
+    size: int,
+    locations: Iterable[str],
+    job: _Job,
+    problems: list[MxenvError],
+) -> bool:
+    """Put a file into the wheelhouse from the first place that has it whole and unchanged."""
+    from mxenv import _download  # noqa: PLC0415 - imported late: it needs requests
+
+    for location in locations:
+        wanted = _download.Wanted(name=name, sha256=sha256, size=size, location=location)
+        try:
+            _download.put(wanted, job.folder, job.offers.line)
+        except (IndexFailed, WheelError) as error:
+            if job.offers.line.stop.is_set():
+                raise
+            problems.append(error)
+        else:
+            host = _download.host_of(location) or location
+            job.notes.extend(f"{name} was taken from {host}; {said}" for said in problems)
+            return True
+    return False
 
 
-def _trust(session: requests.Session) -> None:
-    """Trust what uv trusts: ``SSL_CERT_FILE``, if requests is told nothing of its own."""
-    own = os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("CURL_CA_BUNDLE")
-    if not own and (bundle := os.environ.get("SSL_CERT_FILE")):
-        session.verify = bundle
+def _failure(name: str, problems: list[MxenvError], job: _Job) -> MxenvError:
+    """Return what to raise for a file that no place has; a wrong one is the worst."""
+    if not problems:
+        places = ", ".join(map(str, job.places)) or "there is no place to look into"
+        return IndexFailed(
+            f"no index has {name} (asked: {places})",
+            hint="name an index or a folder that has it: --index, --find-links",
+        )
+    wrong = [problem for problem in problems if isinstance(problem, WheelError)]
+    worst = (wrong or problems)[0]
+    if len(problems) == 1 and name in str(worst):
+        return worst
+    said = "; ".join(dict.fromkeys(map(str, problems)))
+    return type(worst)(f"{name} cannot be had: {said}", hint=worst.hint)
+
+
+def _build(  # noqa: PLR0913, PLR0917 - what a wheel is built with
+    package: Package,
+    lock: Lock,
+    folder: Path,
+    where: From,
+    resolver: Resolver,
+    indexes: Indexes,
+) -> None:
+    from mxenv.api import _from_source  # noqa: PLC0415 - imported late: few wheels are built
+
+    if where.only_binary:
+        raise IndexFailed(
+            f"no index has {package.wheel.name}, which was built from source",
+            hint="leave out --only-binary to build it here, or add a folder that has it",
+        )
+    _from_source.rebuild(package, lock.target, folder, resolver, indexes)
 
 
 def _progress(

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from mxenv import _plugins, staleness
 from mxenv import image as images
 from mxenv import lock as locks
+from mxenv import staleness
 from mxenv._files import write_atomically
-from mxenv.api import bases, project
+from mxenv.api import _resolving, bases, project
 from mxenv.api.project import NO_ACCELERATOR, lock_path, read_image, read_lock
 from mxenv.errors import Incompatible
 from mxenv.facts import Fact, Observed, Snapshot, Unreadable, View
-from mxenv.lock import Lock, Relied
-from mxenv.provided import KEPT, unmet
-from mxenv.resolvers import Indexes, Request
+from mxenv.lock import WHEELHOUSE, Lock, Relied
+from mxenv.provided import unmet
 from mxenv.verdict import Outcome
 
 if TYPE_CHECKING:
@@ -28,8 +26,8 @@ if TYPE_CHECKING:
     from mxenv.api.bases import Ground
     from mxenv.facts import Reading
     from mxenv.image import Image
+    from mxenv.lock import Package
     from mxenv.matrix import Matrix
-    from mxenv.resolvers import Resolution, Resolver
     from mxenv.verdict import Verdict
 
 
@@ -43,6 +41,12 @@ class Options:
     offline: bool = False
     upgrade: bool = False
     """True: take the newest versions; else stay with those of the lock that is there."""
+    upgrade_packages: tuple[str, ...] = ()
+    """Take the newest versions of these; all others stay where that is possible."""
+    only_binary: bool = False
+    """True: refuse what has no wheel that fits; else build it from source."""
+    with_urls: bool = False
+    """True: write down where wheels were found; else a lock names no index."""
     seconds: float = 600.0
     resolver: str = "uv"
 
@@ -84,9 +88,18 @@ def lock(  # noqa: PLR0913 - what a lock depends on, each of it a choice of the 
         raise Incompatible(error.message, context=str(image_toml), hint=error.hint) from None
     for index, message, hint in unmet(image.requires, ground.provided, ground.target):
         raise Incompatible(message, context=f"{image_toml}: python.requires[{index}]", hint=hint)
-    request = _request(image, ground, before, root, options)
-    resolution = _resolve(request, ground, image_toml, options.resolver)
-    made = _lock(image, hashes, ground, resolution)
+    settled = _resolving.settle(
+        image,
+        ground,
+        before,
+        image_toml=image_toml,
+        house=path.parent / WHEELHOUSE,
+        root=root,
+        options=options,
+    )
+    made = _lock(image, hashes, ground, settled.packages)
+    if not options.with_urls:
+        made = locks.without_urls(made)
     verdict = None
     if image.accelerator != NO_ACCELERATOR:
         verdict = _judge(made, matrix, now, today)
@@ -101,7 +114,7 @@ def lock(  # noqa: PLR0913 - what a lock depends on, each of it a choice of the 
         lock=made,
         changed=changed,
         verdict=verdict,
-        notes=(*ground.notes, *resolution.notes),
+        notes=(*ground.notes, *settled.notes),
     )
 
 
@@ -135,65 +148,16 @@ def _fact(lock: Lock, key: str, instance: str, reading: Reading) -> Fact:
     return Fact(key=key, instance=instance, reading=reading, source=source, view=View.IMAGE)
 
 
-def _request(
-    image: Image, ground: Ground, before: Lock | None, root: Path, options: Options
-) -> Request:
-    stay = before.packages if before is not None and not options.upgrade else ()
-    return Request(
-        requires=image.requires,
-        python=ground.python,
-        platform=image.platform,
-        libc=ground.target.libc,
-        provided=ground.provided,
-        preferred=tuple((package.name, package.version) for package in stay),
-        indexes=Indexes(
-            find_links=options.find_links,
-            index=options.index,
-            no_index=options.no_index,
-            offline=options.offline,
-            seconds=options.seconds,
-            directory=root,
-        ),
-    )
-
-
-def _resolve(request: Request, ground: Ground, image_toml: Path, name: str) -> Resolution:
-    resolver: Resolver = _plugins.load("resolvers", name)
-    place = f"{image_toml}: python.requires"
-    try:
-        resolution = resolver.resolve(request)
-    except Incompatible as error:
-        held = [p for p in ground.provided if _names(error.message, p.name)]
-        provided = ", ".join(f"{entry.name} {entry.version}" for entry in held)
-        said = error.message.rstrip(".")
-        raise Incompatible(
-            f"{said}; the base provides {provided}" if held else said,
-            context=place,
-            hint=KEPT if held else error.hint,
-        ) from None
-    reasons = dict(ground.unclear)
-    for package in resolution.packages:
-        if package.name in reasons:
-            raise Incompatible(
-                f"{package.name} {package.version} is needed, and the base has it in a version "
-                f"that is not known: {reasons[package.name]}",
-                context=place,
-            )
-    return resolution
-
-
-def _names(text: str, name: str) -> bool:
-    return re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text) is not None
-
-
-def _lock(image: Image, hashes: Mapping[str, str], ground: Ground, resolution: Resolution) -> Lock:
+def _lock(
+    image: Image, hashes: Mapping[str, str], ground: Ground, packages: tuple[Package, ...]
+) -> Lock:
     return Lock(
         name=image.name,
         inputs=images.digest(image, hashes),
         accelerator=image.accelerator,
         base=ground.base,
         target=ground.target,
-        packages=resolution.packages,
+        packages=packages,
         requires=image.requires,
         provided=ground.provided,
         facts=ground.facts,
@@ -201,6 +165,7 @@ def _lock(image: Image, hashes: Mapping[str, str], ground: Ground, resolution: R
         files=tuple((file, hashes[file.source]) for file in image.files),
         models=image.models,
         system=image.system,
+        run=image.run,
         host=image.host,
         waivers=image.waivers,
     )

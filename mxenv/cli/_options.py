@@ -70,10 +70,16 @@ index = click.option(
     "--index", metavar="URL", multiple=True, help="An index to ask, before those configured for uv."
 )
 find_links = click.option(
-    "--find-links", metavar="DIR|URL", multiple=True, help="Where wheels lie, beside the indexes."
+    "--find-links",
+    metavar="DIR|URL",
+    multiple=True,
+    help="Where wheels lie; it comes before the indexes.",
 )
 offline = click.option(
     "--offline", is_flag=True, help="Ask no index; take wheels from --find-links only."
+)
+only_binary = click.option(
+    "--only-binary", is_flag=True, help="Refuse what has no wheel, rather than build it."
 )
 wheelhouse = click.option(
     "--wheelhouse",

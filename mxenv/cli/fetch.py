@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 @_options.index
 @_options.find_links
 @_options.offline
+@_options.only_binary
 @answers(PLAIN)
 def COMMAND(  # noqa: N802, PLR0913 - a constant; every option is an argument
     output: Output,
@@ -28,6 +29,7 @@ def COMMAND(  # noqa: N802, PLR0913 - a constant; every option is an argument
     index: tuple[str, ...],
     find_links: tuple[str, ...],
     offline: bool,
+    only_binary: bool,
 ) -> None:
     """Fill the wheelhouse of a lock, by file name and hash, from the configured indexes.
 
@@ -36,9 +38,13 @@ def COMMAND(  # noqa: N802, PLR0913 - a constant; every option is an argument
     from mxenv.api import fetching  # noqa: PLC0415 - imported late: --help needs none of it
     from mxenv.cli._progress import bytes_done  # noqa: PLC0415 - the same
 
-    where = fetching.From(index=index, find_links=find_links, offline=offline)
+    where = fetching.From(
+        index=index, find_links=find_links, offline=offline, only_binary=only_binary
+    )
     with bytes_done("wheels", quiet=output.quiet) as progress:
         fetched = fetching.fetch(lock, wheelhouse=wheelhouse, where=where, progress=progress)
+    for note in fetched.notes:
+        output.note(f"note: {note}")
     output.values(
         "mxenv.fetched/1",
         {

@@ -29,6 +29,14 @@ if TYPE_CHECKING:
 @_options.find_links
 @_options.offline
 @click.option("--upgrade", is_flag=True, help="Take the newest versions that fit.")
+@click.option(
+    "--upgrade-package",
+    metavar="NAME",
+    multiple=True,
+    help="Take the newest version of NAME that fits; others stay.",
+)
+@_options.only_binary
+@click.option("--with-urls", is_flag=True, help="Write down where each wheel was found.")
 @click.option("--check", is_flag=True, help="Write nothing; exit with 1 if the lock is stale.")
 @_options.matrices
 @answers(PLAIN)
@@ -42,13 +50,17 @@ def COMMAND(  # noqa: N802, PLR0913 - a constant; every option is an argument
     find_links: tuple[str, ...],
     offline: bool,
     upgrade: bool,
+    upgrade_package: tuple[str, ...],
+    only_binary: bool,
+    with_urls: bool,
     check: bool,
     matrix: _options.Matrices,
 ) -> None:
     """Turn what an image wants into exact wheels: lockfiles/pylock.NAME.toml.
 
     What the base image provides is never replaced. Versions stay as they are in the lock that is
-    there, unless --upgrade is given. Which indexes are asked is the configuration of uv, too.
+    there, unless --upgrade is given. What has a source distribution only is built once, into
+    the wheelhouse, which runs its code. Which indexes are asked is the configuration of uv, too.
     """
     from mxenv.api import locking, project  # noqa: PLC0415 - imported late: --help needs none
 
@@ -61,7 +73,13 @@ def COMMAND(  # noqa: N802, PLR0913 - a constant; every option is an argument
         matrix=matrix.load(),
         today=_options.today(),
         options=locking.Options(
-            index=index, find_links=find_links, offline=offline, upgrade=upgrade
+            index=index,
+            find_links=find_links,
+            offline=offline,
+            upgrade=upgrade,
+            upgrade_packages=upgrade_package,
+            only_binary=only_binary,
+            with_urls=with_urls,
         ),
     )
     for note in result.notes:

@@ -1,50 +1,69 @@
-"""How uv is run, and what its failures mean."""
+"""How uv is run, and where it looks."""
 
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
 
-from mxenv.errors import EngineError, Incompatible, IndexFailed, UsageError
+from mxenv.errors import EngineError, IndexFailed, UsageError
+from mxenv.resolvers import Places, _folders, _said
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from mxenv.resolvers import Indexes
 
 OUTPUT = "pylock.resolved.toml"
-BUILD = (
-    "an image is made from wheels only: build one (`pip wheel NAME`) and add its folder with "
-    "--find-links"
-)
-_CREDENTIALS = re.compile(r"(?<=://)[^/\s@]+@")
+WHEELS_ONLY = ("--only-binary", ":all:")
 _SCHEMES = frozenset({"http", "https", "file"})
-_UNREACHABLE = ("Failed to fetch", "error sending request", "Request failed", "Failed to download")
-_MISSING = ("was not found in the package registry", "was not found in the provided package")
-_OFFLINE = ("network was disabled", "not found in the cache")
 
 
 def compile_pylock(
-    folder: Path, arguments: Iterable[str], indexes: Indexes
+    folder: Path,
+    arguments: Sequence[str],
+    indexes: Indexes,
+    *,
+    sources: Iterable[str] | None = None,
+    python: str = sys.executable,
 ) -> tuple[str, tuple[str, ...]]:
-    """Run ``uv pip compile`` on ``requirements.in``; return the result and uv's warnings."""
+    """Run ``uv pip compile`` on ``requirements.in``; return the result and uv's warnings.
+
+    ``sources`` are taken from source; so is what has no wheel that fits, unless it is `None`.
+    """
+    taken = list(sources or ())
     command = [
-        *(_program(), "pip", "compile", str(folder / "requirements.in")),
+        *("pip", "compile", str(folder / "requirements.in")),
         *("--format", "pylock.toml", "--output-file", str(folder / OUTPUT), "--no-header"),
-        *("--only-binary", ":all:", "--generate-hashes", "--no-progress", "--color", "never"),
-        # Only wheels are looked at, so that any interpreter will do: never look for another one.
-        *("--python", sys.executable, "--no-python-downloads"),
+        *("--generate-hashes", *WHEELS_ONLY),
+        # For a target, any interpreter will do: what it runs says what a source needs, no more.
+        *("--python", python),
         *arguments,
-        *_where(indexes),
+        *where(indexes, folder / "places"),
     ]
+    while True:
+        exceptions = [word for name in taken for word in ("--no-binary", name)]
+        done = run([*command, *exceptions], indexes)
+        if not done.returncode:
+            text = (folder / OUTPUT).read_text()
+            return text, _said.warnings(done.stderr)
+        more = [name for name in _said.without_wheels(done.stderr) if name not in taken]
+        if sources is None or not more:
+            _said.fail(done.stderr)
+        # One at a time: with the source of one, no other may be needed.
+        taken.append(more[0])
+
+
+def run(arguments: Sequence[str], indexes: Indexes) -> subprocess.CompletedProcess[str]:
+    """Run uv in the project's root, where it finds its configuration; wait for its end."""
+    quiet = ("--no-progress", "--color", "never", "--no-python-downloads")
     try:
         # An argv list; the program is uv's own, and no part of it is a shell's.
-        done = subprocess.run(  # noqa: S603 - see above
-            command,
+        return subprocess.run(  # noqa: S603 - see above
+            [program(), *arguments, *quiet],
             cwd=indexes.directory,
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -60,14 +79,10 @@ def compile_pylock(
         ) from None
     except OSError as error:
         raise EngineError(f"uv cannot be run: {error}") from error
-    said = _CREDENTIALS.sub("", done.stderr)
-    if done.returncode:
-        _fail(said)
-    warnings = tuple(line for line in said.splitlines() if line.startswith("warning: "))
-    return (folder / OUTPUT).read_text(), tuple(w.removeprefix("warning: ") for w in warnings)
 
 
-def _program() -> str:
+def program() -> str:
+    """Return the path of uv."""
     import uv  # noqa: PLC0415 - imported late: only a resolution needs it
 
     try:
@@ -76,17 +91,59 @@ def _program() -> str:
         raise EngineError("uv's program is not there", hint="install mxenv again") from error
 
 
-def _where(indexes: Indexes) -> Iterator[str]:
-    # An option takes the place of the variable, so that the variable has to be repeated.
-    configured = filter(None, os.environ.get("UV_FIND_LINKS", "").split(","))
-    for place in (*indexes.find_links, *configured):
-        yield from ("--find-links", _place(place, "--find-links"))
+def where(indexes: Indexes, folder: Path) -> Iterator[str]:
+    """Yield the arguments that name places; ``folder`` takes what uv is to find in folders."""
+    places = tuple(find_links(indexes))
+    files = _folders.merged(Path(place) for place in places if "://" not in place)
+    if indexes.no_index and files:
+        yield from ("--find-links", _folders.as_folder(files, folder))
+    elif files:
+        yield from ("--index", _folders.as_index(files, folder))
+    for place in places:
+        if "://" in place:
+            yield from ("--find-links", place)
+    # Whatever uv's configuration says: who publishes a name elsewhere does not get in.
+    yield from ("--index-strategy", "first-index")
+    yield from _index(indexes)
+
+
+def _index(indexes: Indexes) -> Iterator[str]:
     for place in indexes.index:
         yield from ("--index", _place(place, "--index"))
     if indexes.no_index:
         yield "--no-index"
     if indexes.offline:
         yield "--offline"
+
+
+def find_links(indexes: Indexes) -> Iterator[str]:
+    """Yield absolute paths of folders, and URLs of pages, the first one first."""
+    # An option takes the place of the variable, so that the variable has to be repeated.
+    configured = filter(None, os.environ.get("UV_FIND_LINKS", "").split(","))
+    for place in (*indexes.find_links, *configured):
+        checked = _place(place, "--find-links")
+        parts = urlsplit(checked)
+        yield unquote(parts.path) if parts.scheme == "file" else checked
+
+
+def places(indexes: Indexes, folder: Path) -> Places:
+    """Return every place that uv would look into, its own configuration included."""
+    empty = folder / "requirements.in"
+    empty.write_text("")
+    said = ("--emit-index-url", "--emit-find-links", "--no-header", "--no-annotate")
+    done = run(["pip", "compile", str(empty), *said, *_index(indexes)], indexes)
+    if done.returncode:
+        _said.fail(done.stderr)
+    words = [line.split(maxsplit=1) for line in done.stdout.splitlines() if line.startswith("--")]
+    named = {option: [w[1] for w in words if w[0] == option and w[1:]] for option, *_ in words}
+    extra, default = named.get("--extra-index-url", []), named.get("--index-url", [])
+    pages = [*find_links(indexes), *named.get("--find-links", [])]
+    absolute = (p if "://" in p else str(indexes.directory.absolute() / p) for p in pages)
+    return Places(
+        find_links=tuple(dict.fromkeys(absolute)),
+        # uv's default index comes last, whatever it is.
+        index=() if indexes.no_index else tuple(dict.fromkeys((*extra, *default))),
+    )
 
 
 def _place(text: str, option: str) -> str:
@@ -101,36 +158,8 @@ def _place(text: str, option: str) -> str:
     if found or not text or not folder.is_dir():
         what = "no URL that uv can ask" if found else "no folder"
         raise UsageError(
-            f"{_CREDENTIALS.sub('', text)!r} is {what}",
+            f"{_said.without_logins(text)!r} is {what}",
             context=option,
             hint="name a folder that is there, or a URL that begins with https:// or http://",
         )
     return str(folder)
-
-
-def _fail(said: str) -> NoReturn:
-    """Raise what uv's last words mean."""
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
-    start = next((i for i, line in enumerate(lines) if line.startswith("error: ")), 0)
-    words = [line.removeprefix("error: ").removeprefix("cause: ") for line in lines[start:]]
-    hints = [word.removeprefix("hint: ") for word in words if word.startswith("hint: ")]
-    words = [word for word in words if not word.startswith("hint: ")] or ["uv said nothing"]
-    text = " ".join(words)
-    if any(mark in text for mark in _UNREACHABLE):
-        host = re.search(r"https?://([^/\s`]+)", text)
-        raise IndexFailed(
-            f"the package index cannot be used: {words[-1]}",
-            context=host[1] if host else "",
-            hint="check the network, or name another index with --index or UV_DEFAULT_INDEX",
-        )
-    if any(mark in text for mark in (*_OFFLINE, *_MISSING)):
-        raise IndexFailed(
-            " ".join(words[1:]) or text,
-            hint="check the name, or name an index or a folder that has it: --index, --find-links",
-        )
-    if words[0].startswith("No solution found"):
-        wheels = any(hint.startswith("Wheels are required") for hint in hints)
-        raise Incompatible(" ".join(words[1:]) or text, hint=BUILD if wheels else " ".join(hints))
-    if "invalid value" in text or "unexpected argument" in text:
-        raise UsageError(words[0])
-    raise IndexFailed(f"uv failed: {words[0]}{f': {words[-1]}' if len(words) > 1 else ''}")

@@ -9,8 +9,17 @@ from typing import TYPE_CHECKING
 
 from mxenv import wheel_tags
 from mxenv.errors import Incompatible, IndexFailed
-from mxenv.lock import MACHINES, Package, Wheel
-from mxenv.resolvers import Place, Request, Resolution, Resolver, _listing, _run, _stubs
+from mxenv.lock import MACHINES, Package, Wheel, public_url
+from mxenv.resolvers import (
+    Request,
+    Resolution,
+    Resolver,
+    Sdist,
+    _build,
+    _listing,
+    _run,
+    _stubs,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,7 +27,7 @@ if TYPE_CHECKING:
 
     from packaging.tags import Tag
 
-    from mxenv.resolvers import Indexes
+    from mxenv.resolvers import Indexes, Places
 
 LIBCS = ("2.17", "2.28", *(f"2.{number}" for number in range(31, 41)))
 """The glibc versions that ``--python-platform …-manylinux_2_N`` of uv 0.9 and later knows."""
@@ -31,38 +40,25 @@ def resolve(request: Request) -> Resolution:
     with tempfile.TemporaryDirectory(prefix="mxenv-lock-") as name:
         folder = Path(name)
         arguments = _prepare(folder, request, fitting)
-        text, notes = _run.compile_pylock(folder, arguments, request.indexes)
+        sources = None if request.only_binary else request.sources
+        text, notes = _run.compile_pylock(folder, arguments, request.indexes, sources=sources)
         entries = tomllib.loads(text).get("packages", [])
         stubs = str(folder)
-        packages = tuple(
-            _package(entry, fitting) for entry in entries if entry["name"] not in provided
-        )
+        added = [entry for entry in entries if entry["name"] not in provided]
+        wheels = tuple(_package(entry, fitting) for entry in added if "wheels" in entry)
+        sdists = tuple(_sdist(entry, request.indexes) for entry in added if "wheels" not in entry)
     used = tuple(sorted(entry["name"] for entry in entries if entry["name"] in provided))
     notes = tuple(note for note in notes if stubs not in note)
-    return Resolution(packages=packages, used=used, notes=notes)
+    return Resolution(packages=wheels, sdists=sdists, used=used, notes=notes)
 
 
-def locate(packages: tuple[Package, ...], python: str, indexes: Indexes) -> Mapping[str, Place]:
-    """Return where each wheel of exactly these versions is, by file name."""
-    if not packages:
-        return {}
-    with tempfile.TemporaryDirectory(prefix="mxenv-fetch-") as name:
-        folder = Path(name)
-        pins = "".join(f"{package.name}=={package.version}\n" for package in packages)
-        (folder / "requirements.in").write_text(pins)
-        text, _ = _run.compile_pylock(
-            folder, ("--no-deps", "--universal", "--python-version", python), indexes
-        )
-    found = {}
-    for entry in tomllib.loads(text).get("packages", []):
-        for wheel in entry.get("wheels", []):
-            place = _listing.location(wheel, indexes.directory)
-            sha256 = wheel.get("hashes", {}).get("sha256", "")
-            found[_listing.file_name(wheel)] = Place(location=place, sha256=sha256)
-    return found
+def places(indexes: Indexes) -> Places:
+    """Return where uv would look, its own configuration included."""
+    with tempfile.TemporaryDirectory(prefix="mxenv-places-") as name:
+        return _run.places(indexes, Path(name))
 
 
-RESOLVER = Resolver(title="uv", resolve=resolve, locate=locate)
+RESOLVER = Resolver(title="uv", resolve=resolve, places=places, build=_build.build)
 
 
 def _prepare(folder: Path, request: Request, fitting: tuple[Tag, ...]) -> tuple[str, ...]:
@@ -81,6 +77,8 @@ def _prepare(folder: Path, request: Request, fitting: tuple[Tag, ...]) -> tuple[
         *("--python-platform", _platform(request.platform, request.libc)),
         *("--constraints", str(folder / "provided.txt")),
         *(("--find-links", str(stubs)) if request.provided else ()),
+        *(("--refresh",) if "*" in request.refresh else ()),
+        *(word for name in request.refresh if name != "*" for word in ("--refresh-package", name)),
     )
 
 
@@ -95,7 +93,7 @@ def _platform(platform: str, libc: str) -> str:
 
 def _package(entry: Mapping[str, Any], fitting: tuple[Tag, ...]) -> Package:
     name = entry["name"]
-    wheels = {_listing.file_name(wheel): wheel for wheel in entry.get("wheels", [])}
+    wheels = {_listing.file_name(wheel): wheel for wheel in reversed(entry["wheels"])}
     chosen = wheel_tags.best(wheels, fitting)
     if chosen is None:
         raise Incompatible(
@@ -109,5 +107,30 @@ def _package(entry: Mapping[str, Any], fitting: tuple[Tag, ...]) -> Package:
     return Package(
         name=name,
         version=entry["version"],
-        wheel=Wheel(name=chosen, sha256=sha256, size=_listing.size(wheel)),
+        wheel=Wheel(
+            name=chosen,
+            sha256=sha256,
+            size=_listing.size(wheel),
+            url=public_url(str(wheel.get("url", ""))),
+        ),
+    )
+
+
+def _sdist(entry: Mapping[str, Any], indexes: Indexes) -> Sdist:
+    name, source = entry["name"], entry.get("sdist", entry.get("archive", {}))
+    if not source:
+        raise Incompatible(f"{name} is not in a form that can be locked")
+    sha256 = source.get("hashes", {}).get("sha256", "")
+    file = _listing.file_name(source)
+    if not sha256:
+        raise IndexFailed(f"no sha256 is known of {file}")
+    location = _listing.location(source, indexes.directory)
+    return Sdist(
+        name=name,
+        version=entry["version"],
+        file=file,
+        sha256=sha256,
+        size=_listing.size(source),
+        # Through the links to where the file lies for good.
+        location=location if "://" in location else str(Path(location).resolve()),
     )

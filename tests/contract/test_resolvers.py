@@ -180,20 +180,25 @@ def test_a_resolution_that_takes_too_long_is_given_up(resolver: Resolver, links:
         resolver.resolve(replace(asking(links, "mx-app"), indexes=hurried))
 
 
-def test_wheels_are_located_by_file_name_whatever_this_machine_is(
+def test_places_are_named_in_the_order_in_which_they_are_asked(
     resolver: Resolver, links: Path
 ) -> None:
-    request = replace(asking(links, "mx-native", "mx-lib==1.0"), platform="linux/arm64")
-    packages = resolver.resolve(request).packages
-    places = resolver.locate(packages, "3.10", request.indexes)
-    for package in packages:
-        place = places[package.wheel.name]
-        assert place.location == str(links / package.wheel.name)
-        assert place.sha256 == package.wheel.sha256
+    more = links.parent / "more"
+    more.mkdir()
+    request = asking(links)
+    indexes = replace(
+        request.indexes,
+        find_links=(str(more), str(links)),
+        index=("first=http://u:p@127.0.0.1:1/simple", "http://127.0.0.1:2/simple"),
+        no_index=False,
+    )
+    places = resolver.places(indexes)
+    assert places.find_links[:2] == (str(more), str(links))
+    assert places.index[:2] == ("http://u:p@127.0.0.1:1/simple", "http://127.0.0.1:2/simple")
 
 
-def test_no_packages_have_no_places(resolver: Resolver, links: Path) -> None:
-    assert resolver.locate((), "3.10", asking(links).indexes) == {}
+def test_without_an_index_there_are_folders_only(resolver: Resolver, links: Path) -> None:
+    assert resolver.places(asking(links).indexes).index == ()
 
 
 def test_a_folder_is_named_from_where_the_user_is(resolver: Resolver, links: Path) -> None:
