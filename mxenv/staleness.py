@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from mxenv import image as images
 from mxenv.distribution import normalised
+from mxenv.lock import UNRESOLVED
 from mxenv.provided import counting
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ def reasons(image: Image, hashes: Mapping[str, str], lock: Lock) -> tuple[str, .
     The digest of the inputs alone would not do: whoever edits a lock by hand leaves it as it is.
     """
     found = (*_values(image, lock), *_lists(image, hashes, lock), *_unmet(image, lock))
+    if lock.inputs == UNRESOLVED:
+        return (*found, "two locks were merged into it, and the whole was not resolved since")
     if found or lock.inputs == images.digest(image, hashes):
         return found
     return ("the lock was made from another image description",)
@@ -34,6 +37,7 @@ def _values(image: Image, lock: Lock) -> Iterator[str]:
         ("accelerator", image.accelerator, lock.accelerator),
         ("platform", image.platform, lock.target.platform),
         ("python.version", image.python or lock.target.python, lock.target.python),
+        ("python.bytecode", image.bytecode, lock.bytecode),
         ("python.environment", image.environment or lock.target.prefix, lock.target.prefix),
     ):
         if now != then:
@@ -44,6 +48,7 @@ def _lists(image: Image, hashes: Mapping[str, str], lock: Lock) -> Iterator[str]
     for name, now, then in (
         ("python.requires", image.requires, lock.requires),
         ("system.packages", image.system, lock.system),
+        ("run", image.run, lock.run),
         ("models", image.models, lock.models),
         ("host.requires", image.host, lock.host),
         ("variables", _pairs(image.variables), _pairs(lock.variables)),

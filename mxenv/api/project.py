@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import re
+import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from mxenv import image as images
 from mxenv import lock as locks
 from mxenv._hashing import sha256_of
 from mxenv.api import nodes
+from mxenv.conflict_marks import first_mark, our_side
 from mxenv.constraint import Constraint
 from mxenv.errors import ImageError, LockError, UsageError
 from mxenv.image import LAYOUT
@@ -91,7 +93,20 @@ def lock_path(image_toml: Path, out: Path | None = None) -> Path:
 
 def read_lock(path: Path) -> Lock:
     """Return the lock in ``path``."""
-    lock = locks.parse(_text(path, LockError, "run `mxenv lock` first"), context=str(path))
+    return parse_lock(lock_text(path), path)
+
+
+def lock_text(path: Path) -> str:
+    """Return what stands in the lock at ``path``."""
+    return _text(path, LockError, "run `mxenv lock` first")
+
+
+def parse_lock(text: str, path: Path) -> Lock:
+    """Return the lock that ``text`` of the file ``path`` is."""
+    if line := first_mark(text):
+        hint = "`mxenv lock` resolves it anew, with the versions of our side where that is possible"
+        raise LockError("a conflict that nobody solved", context=f"{path}: line {line}", hint=hint)
+    lock = locks.parse(text, context=str(path))
     place = f"{path}: tool.mxenv"
     _check_accelerator(lock.accelerator, LockError, f"{place}.accelerator")
     _check_host(lock.host, LockError, f"{place}.host")
@@ -99,17 +114,37 @@ def read_lock(path: Path) -> Lock:
 
 
 def existing_lock(path: Path) -> Lock | None:
-    """Return the lock that is there; a damaged one counts for nothing, another file is kept."""
+    """Return the lock that is there; a damaged one counts for nothing, another file is kept.
+
+    One with conflicts counts as our side has it. What another mxenv wrote is kept as well.
+    """
     if not path.exists():
         return None
     try:
-        return read_lock(path)
+        text = lock_text(path)
+        return parse_lock(our_side(text) if first_mark(text) else text, path)
     except LockError:
+        _keep_of_others(path)
         if path.is_file() and path.stat().st_size <= LARGEST and _MARK in path.read_bytes():
             return None
         raise UsageError(
             "is there, and is no lock of mxenv", context=str(path), hint="name another with --out"
         ) from None
+
+
+def _keep_of_others(path: Path) -> None:
+    """Refuse to replace a whole file that says of itself that it is for another mxenv."""
+    try:
+        tool = tomllib.loads(lock_text(path))["tool"]["mxenv"]
+        schema = tool["schema"]
+    except (LockError, ValueError, RecursionError, KeyError, TypeError):
+        return
+    if schema != locks.SCHEMA:
+        raise LockError(
+            f"{schema!r} is not a schema of this mxenv, which would lose what it holds",
+            context=f"{path}: tool.mxenv.schema",
+            hint=f"take an mxenv that knows it, or remove the file; this one knows {locks.SCHEMA}",
+        )
 
 
 def read_image(path: Path) -> tuple[Image, dict[str, str]]:

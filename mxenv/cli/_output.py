@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from mxenv.comparison import Comparison
     from mxenv.facts import FactKey, Snapshot
     from mxenv.fleet import Fleet
+    from mxenv.lock_difference import Locks
     from mxenv.matrix_table import Section
     from mxenv.reports import Page, Report
     from mxenv.verdict import Verdict
@@ -63,6 +64,13 @@ class Output:
         if render is None:
             raise UsageError(f"the format {self.format!r} is for verdicts only")
         self._emit(render(comparison, self._page()))
+
+    def locks(self, locks: Locks) -> None:
+        """Print what differs between two locks."""
+        render = self._report().locks
+        if render is None:
+            raise UsageError(f"the format {self.format!r} is for verdicts only")
+        self._emit(render(locks, self._page()))
 
     def fleet(self, fleet: Fleet) -> None:
         """Print many nodes in short."""

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from mxenv.comparison import Comparison
     from mxenv.facts import FactKey, Snapshot
     from mxenv.fleet import Fleet
+    from mxenv.lock_difference import Locks
     from mxenv.matrix_table import Section
     from mxenv.verdict import Verdict
 
@@ -45,5 +46,6 @@ class Report:
     snapshot: Callable[[Snapshot, Mapping[str, FactKey], Page], str] | None = None
     """`None`: the format is for verdicts only."""
     comparison: Callable[[Comparison, Page], str] | None = None
+    locks: Callable[[Locks, Page], str] | None = None
     fleet: Callable[[Fleet, Page], str] | None = None
     tables: Callable[[Sequence[Section], Page], str] | None = None

@@ -15,8 +15,10 @@ from mxenv.verdict import Outcome
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from mxenv.comparison import Comparison
     from mxenv.facts import Fact, FactKey, Reading, Snapshot
     from mxenv.fleet import Fleet, Member
+    from mxenv.lock_difference import Locks
     from mxenv.matrix_table import Section
     from mxenv.reports import Page
     from mxenv.verdict import Evidence, Finding, Verdict
@@ -88,6 +90,31 @@ def _fact(fact: Fact, keys: Mapping[str, FactKey]) -> tuple[str, ...]:
     return (text(fact.label), reading, source, text(fact.view.value))
 
 
+def comparison(given: Comparison, page: Page) -> str:  # noqa: ARG001 - paper has no columns
+    """Return every fact in which two nodes differ."""
+    rows = [
+        (text(one.label), _readings(one.before), _readings(one.after)) for one in given.differences
+    ]
+    return document("Differences", _differing(len(rows), "fact", ("before", "after"), rows))
+
+
+def locks(given: Locks, page: Page) -> str:  # noqa: ARG001 - paper has no columns
+    """Return every difference of two locks."""
+    rows = [
+        (text(one.label), *(text("nothing" if side is None else side) for side in sides))
+        for one in given.changes
+        for sides in [(one.before, one.after)]
+    ]
+    sides = (given.before, given.after)
+    return document("Differences", _differing(len(rows), "what", sides, rows))
+
+
+def _differing(count: int, what: str, sides: tuple[str, str], rows: Sequence[Sequence[str]]) -> str:
+    if not count:
+        return "<p>They do not differ.</p>\n"
+    return table(f"{count} difference{'s' * (count != 1)}", (what, *sides), rows)
+
+
 def fleet(given: Fleet, page: Page) -> str:  # noqa: ARG001 - paper has no columns
     """Return every node in a row, and what sets each group apart from the largest."""
     head = ("node", "address", "group", "stack", "read", "absent", "unreadable", "outcome")
@@ -133,6 +160,8 @@ REPORT = Report(
     title="HTML, one page for people",
     verdicts=verdicts,
     snapshot=snapshot,
+    comparison=comparison,
+    locks=locks,
     fleet=fleet,
     tables=tables,
 )

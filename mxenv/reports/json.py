@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from mxenv.facts import FactKey, Reading, Snapshot, Value
     from mxenv.fingerprint import Difference
     from mxenv.fleet import Fleet, Member
+    from mxenv.lock_difference import Locks
     from mxenv.reports import Page
     from mxenv.verdict import Evidence, Finding, Verdict, Waiver
 
@@ -108,6 +109,26 @@ def comparison(given: Comparison, page: Page) -> str:  # noqa: ARG001 - no page 
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
+def locks(given: Locks, page: Page) -> str:  # noqa: ARG001 - no page to lay out
+    """Return every difference of two locks."""
+    document = {
+        "schema": "mxenv.lock-diff/1",
+        "before": given.before,
+        "after": given.after,
+        "changes": [
+            {
+                "part": one.part,
+                "name": one.name,
+                "kind": one.kind,
+                "before": one.before,
+                "after": one.after,
+            }
+            for one in given.changes
+        ],
+    }
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
 def _side(side: Side) -> dict[str, object]:
     return {
         "vendor": side.vendor,
@@ -184,5 +205,6 @@ REPORT = Report(
     verdicts=verdicts,
     snapshot=snapshot,
     comparison=comparison,
+    locks=locks,
     fleet=fleet,
 )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from mxenv.reports import Report
 from mxenv.reports._facts import snapshot
 from mxenv.reports._fleet import fleet
+from mxenv.reports._locks import locks
 from mxenv.reports._page import STYLES, counted, harmless, labelled, said, wrapped
 from mxenv.reports._sides import comparison
 from mxenv.reports._tables import tables
@@ -116,6 +117,7 @@ REPORT = Report(
     verdicts=verdicts,
     snapshot=snapshot,
     comparison=comparison,
+    locks=locks,
     fleet=fleet,
     tables=tables,
 )
