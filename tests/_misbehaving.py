@@ -63,6 +63,10 @@ class Server:
     before_put: Callable[[], None] | None = None
     """What happens once, right before a tag is written over."""
     alone: threading.Lock = field(default_factory=threading.Lock)
+    pieces: bytearray = field(default_factory=bytearray)
+    """What has arrived of the one upload that there is at a time."""
+    cuts: list[int] = field(default_factory=list)
+    """After how many bytes of the next pieces the connection is dropped; what came is kept."""
 
     def client(self, **environ: str) -> Client:
         return Client(host=self.address, environ=environ, sleep=self.slept.append)
@@ -74,11 +78,27 @@ class Server:
         return registry.open_sink(f"{self.address}/{name}", client=self.client(**environ))
 
 
+def piece(server: Server, handler: BaseHTTPRequestHandler, body: bytes) -> Answer:
+    """Take a piece that continues what is there, or say how much that is."""
+    if handler.command == "PATCH":
+        start = handler.headers["Content-Range"].partition("-")[0]
+        if int(start) != len(server.pieces):
+            return Answer(416)
+        server.pieces += body
+    headers = {
+        "Location": f"/v2/team/image/blobs/uploads/one?at={len(server.pieces)}",
+        "Range": f"0-{max(len(server.pieces) - 1, 0)}",
+    }
+    return Answer(202 if handler.command == "PATCH" else 204, headers=headers)
+
+
 def stored(server: Server, handler: BaseHTTPRequestHandler, body: bytes) -> Answer:
     """Keep what is put, if it is what it is said to be."""
     path, _, query = handler.path.partition("?")
     name = path.rpartition("/")[2].replace("%3A", ":")
     digest = query.rpartition("digest=")[2].replace("%3A", ":")
+    if digest and server.pieces:
+        body = bytes(server.pieces)
     if digest and digest != sha256(body):
         said = {"errors": [{"code": "DIGEST_INVALID", "message": "is not\x1b[31m its digest"}]}
         return Answer(400, json.dumps(said).encode())
@@ -97,7 +117,10 @@ def usual(server: Server, handler: BaseHTTPRequestHandler, body: bytes) -> Answe
     """Answer as a small registry."""
     path = handler.path.partition("?")[0]
     name = path.rpartition("/")[2].replace("%3A", ":")
+    if handler.command == "PATCH" or (handler.command == "GET" and "/uploads/" in path):
+        return piece(server, handler, body)
     if handler.command == "POST":
+        server.pieces.clear()
         return Answer(202, headers={"Location": "/v2/team/image/blobs/uploads/one?state=x"})
     if handler.command == "PUT":
         return stored(server, handler, body)
@@ -121,13 +144,18 @@ def usual(server: Server, handler: BaseHTTPRequestHandler, body: bytes) -> Answe
 
 
 @contextmanager
-def serving() -> Iterator[Server]:
+def serving() -> Iterator[Server]:  # noqa: C901 - a class that sees the server
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def answer(self) -> None:
-            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             server.asked.append((self.command, self.path, dict(self.headers)))
+            length = int(self.headers.get("Content-Length", 0))
+            if self.command == "PATCH" and server.cuts:
+                server.pieces += self.rfile.read(server.cuts.pop(0))
+                self.close_connection = True
+                return
+            body = self.rfile.read(length)
             refused = server.gate(self)
             if refused is not None:
                 answer = refused
@@ -138,7 +166,7 @@ def serving() -> Iterator[Server]:
                 answer = usual(server, self, body)
             self.say(answer)
 
-        do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = answer  # noqa: N815 - the library's names
+        do_GET = do_HEAD = do_PUT = do_POST = do_PATCH = do_DELETE = answer  # noqa: N815 - the library's names
 
         def say(self, answer: Answer) -> None:
             if answer.cut == 0:

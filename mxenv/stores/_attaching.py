@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from mxenv.errors import RegistryError
 from mxenv.stores import OCI_INDEX, Descriptor, _documents, _referrers
-from mxenv.stores._client import small_body
+from mxenv.stores._bodies import small_body
 from mxenv.stores._digests import printable
 
 if TYPE_CHECKING:

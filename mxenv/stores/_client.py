@@ -5,19 +5,18 @@ from __future__ import annotations
 import io
 import time
 from dataclasses import dataclass, field
-from ipaddress import ip_address
-from typing import TYPE_CHECKING, BinaryIO
-from urllib.parse import urljoin
+from typing import TYPE_CHECKING
+from urllib.parse import urljoin, urlsplit
 
 import requests
-import urllib3
 
 from mxenv import __version__
 from mxenv.errors import MxenvError, RegistryError
+from mxenv.stores import _certificates
+from mxenv.stores._bodies import Ask, Body, Passing, Sized
 from mxenv.stores._credentials import Credentials, credentials
 from mxenv.stores._digests import printable
-from mxenv.stores._documents import LARGEST
-from mxenv.stores._reference import DOCKER_HUB, hostname
+from mxenv.stores._reference import DOCKER_HUB, without_tls
 from mxenv.stores._words import (
     last_word,
     nobody,
@@ -29,53 +28,24 @@ from mxenv.stores._words import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
 ATTEMPTS = 4
 """How often something is tried before the registry's last word counts."""
 LONGEST_WAIT = 30.0
 """Seconds; a registry that asks for more has refused."""
-TIMEOUTS = (10.0, 60.0)
-"""Seconds to connect, and between two pieces of an answer."""
+CONNECT = 10.0
+"""Seconds to connect."""
+STALL = 60.0
+"""Seconds in which nothing moves; how long all of a transfer takes is nobody's concern."""
 
 _AGAIN = frozenset({429, 500, 502, 503, 504})
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _MOST_REDIRECTS = 5
 _UNAUTHORIZED = 401
-_PIECE = 1 << 18
+_HTTPS = 443
+_ALWAYS = {"User-Agent": f"mxenv/{__version__}", "Accept-Encoding": "identity"}
 _HUB_API = "registry-1.docker.io"
-
-Body = tuple["Callable[[], BinaryIO]", int]
-"""How to open what is sent, for every attempt anew, and how long it is."""
-
-
-class Passing(Exception):
-    """An attempt failed in a way that the next may not."""
-
-    def __init__(self, word: str, wait: float | None = None) -> None:
-        """Keep the registry's ``word`` and how long it asked to be left alone."""
-        super().__init__(word)
-        self.word = word
-        self.wait = wait
-
-
-class _Sized:
-    """A body with a length, so that it is sent with one."""
-
-    def __init__(self, stream: BinaryIO, size: int) -> None:
-        self._stream = stream
-        self._size = size
-
-    def __len__(self) -> int:
-        return self._size
-
-    def __iter__(self) -> Iterator[bytes]:
-        while data := self.read(1 << 16):
-            yield data
-
-    def read(self, size: int = -1) -> bytes:
-        # Larger pieces than `http.client` asks for: it has no reason for 16 KiB.
-        return self._stream.read(max(size, 1 << 18) if size >= 0 else size)
 
 
 class _NoAuthentication(requests.auth.AuthBase):
@@ -85,22 +55,6 @@ class _NoAuthentication(requests.auth.AuthBase):
         return r
 
 
-def small_body(response: requests.Response) -> bytes:
-    """Return a small body, whole."""
-    content = b""
-    try:
-        # Only a read that finds nothing tells an end from a connection that broke.
-        while len(content) <= LARGEST and (data := response.raw.read(_PIECE)):
-            content += data
-    except (urllib3.exceptions.HTTPError, OSError) as error:
-        raise Passing(f"broke off: {error}") from error
-    finally:
-        response.close()
-    if len(content) > LARGEST:
-        raise Passing("sent more than any manifest needs")
-    return content
-
-
 @dataclass(slots=True, kw_only=True)
 class Client:
     """A conversation with one registry; it remembers the tokens it was given."""
@@ -108,6 +62,7 @@ class Client:
     host: str
     environ: Mapping[str, str]
     sleep: Callable[[float], None] = time.sleep
+    stall: float = STALL
     _session: requests.Session = field(default_factory=requests.Session)
     _tokens: dict[str, str] = field(default_factory=dict)
     _credentials: list[Credentials | None] = field(default_factory=list)
@@ -116,18 +71,10 @@ class Client:
     def origin(self) -> str:
         """Return scheme, host and port."""
         host = _HUB_API if self.host == DOCKER_HUB else self.host
-        return f"{'http' if self.plain(self.host) else 'https'}://{host}"
+        return f"{'http' if self._plain(self.host) else 'https'}://{host}"
 
-    def plain(self, host: str) -> bool:
-        """Return whether ``host`` may be spoken to without encryption."""
-        name = hostname(host)
-        named = self.environ.get("MXENV_INSECURE_REGISTRIES", "").replace(",", " ").split()
-        if name == "localhost" or host in named or name in named:
-            return True
-        try:
-            return ip_address(name).is_loopback
-        except ValueError:
-            return False
+    def _plain(self, host: str) -> bool:
+        return without_tls(host, self.environ.get("MXENV_INSECURE_REGISTRIES", ""))
 
     def attempt(self, what: Callable[[], requests.Response]) -> requests.Response:
         """Return what ``what`` does, tried again while the failure may pass."""
@@ -135,15 +82,20 @@ class Client:
             try:
                 return what()
             except Passing as failure:
-                wait = failure.wait if failure.wait is not None else 0.5 * 2**number
-                if number + 1 == ATTEMPTS or wait > LONGEST_WAIT:
-                    raise RegistryError(
-                        f"gave up after {number + 1} attempts: {failure.word}", context=self.host
-                    ) from None
-                self.sleep(wait)
+                self.pause(number + 1, failure)
         raise AssertionError  # pragma: no cover - the last attempt returns or raises
 
-    def call(
+    def pause(self, failures: int, failure: Passing) -> None:
+        """Wait before the next attempt; after the last one the registry's last word counts."""
+        wait = failure.wait if failure.wait is not None else 0.5 * 2 ** (failures - 1)
+        if failures >= ATTEMPTS or wait > LONGEST_WAIT:
+            raise RegistryError(
+                f"gave up after {failures} attempt{'s' * (failures > 1)}: {failure.word}",
+                context=self.host,
+            ) from None
+        self.sleep(wait)
+
+    def call(  # noqa: PLR0913 - what a request is made of
         self,
         method: str,
         target: str,
@@ -151,18 +103,25 @@ class Client:
         scope: str,
         headers: Mapping[str, str] | None = None,
         body: Body | None = None,
+        patience: float = 0.0,
     ) -> requests.Response:
         """Make one attempt, with authentication if asked and redirects; raise `Passing`.
 
-        ``scope`` names the permission that is needed, so that its token is found again.
+        ``scope`` names the permission that is needed, so that its token is found again;
+        ``patience`` how many seconds longer than usual the answer may take.
         """
         url = self._allowed(f"{self.origin}/", target)
-        sent = {"User-Agent": f"mxenv/{__version__}", "Accept-Encoding": "identity"}
-        sent.update(headers or {})
-        response = self._follow(method, url, scope, sent, body)
+        ask = Ask(
+            method=method,
+            scope=scope,
+            headers={**_ALWAYS, **(headers or {})},
+            body=body,
+            patience=self.stall + patience,
+        )
+        response = self._follow(ask, url)
         if response.status_code == _UNAUTHORIZED and self._authenticate(response, scope):
             response.close()
-            response = self._follow(method, url, scope, sent, body)
+            response = self._follow(ask, url)
         if response.status_code in _AGAIN:
             wait = retry_after(response.headers.get("Retry-After", ""))
             word = last_word(response)
@@ -177,24 +136,22 @@ class Client:
             lambda: self.call("PUT", target, scope="push", headers=headers, body=body)
         )
 
-    def _follow(
-        self, method: str, url: str, scope: str, headers: Mapping[str, str], body: Body | None
-    ) -> requests.Response:
+    def _follow(self, ask: Ask, url: str) -> requests.Response:
         for _ in range(_MOST_REDIRECTS + 1):
-            response = self._send(method, url, self._with_token(url, scope, headers), body)
+            response = self._send(ask, url)
             location = response.headers.get("Location", "")
-            if method not in {"GET", "HEAD"} or response.status_code not in _REDIRECTS:
+            if ask.method not in {"GET", "HEAD"} or response.status_code not in _REDIRECTS:
                 return response
             response.close()
             url = self._allowed(url, location)
         raise RegistryError(f"redirects more than {_MOST_REDIRECTS} times", context=self.host)
 
-    def _with_token(self, url: str, scope: str, headers: Mapping[str, str]) -> dict[str, str]:
+    def _headers(self, ask: Ask, url: str) -> dict[str, str]:
         """Add the token; one for another host than the registry's own does not exist."""
-        token = self._tokens.get(scope)
+        token = self._tokens.get(ask.scope)
         if token is None or origin_of(url) != origin_of(self.origin):
-            return dict(headers)
-        return {**headers, "Authorization": token}
+            return dict(ask.headers)
+        return {**ask.headers, "Authorization": token}
 
     def _allowed(self, start: str, target: str) -> str:
         """Return where ``target`` leads, unless that gives up the encryption that there was."""
@@ -207,31 +164,33 @@ class Client:
             return url
         if scheme == "http" and host and self.origin.startswith("http:"):
             where = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-            if self.plain(where):
+            if self._plain(where):
                 return url
         raise RegistryError(f"leads to {printable(url)!r}", context=self.host)
 
-    def _send(
-        self, method: str, url: str, headers: Mapping[str, str], body: Body | None
-    ) -> requests.Response:
-        stream = body[0]() if body else None
+    def _send(self, ask: Ask, url: str) -> requests.Response:
+        self._trust(url)
+        stream = ask.body[0]() if ask.body else None
+        size = ask.body[1] if ask.body else 0
         try:
             return self._session.request(
-                method,
+                ask.method,
                 url,
-                headers=headers,
+                headers=self._headers(ask, url),
                 # Without data `requests` says that the length is nothing, as it is then.
-                data=_Sized(stream, body[1]) if body and body[1] and stream else None,
+                data=Sized(stream, size) if size and stream else None,
                 auth=_NoAuthentication(),
                 allow_redirects=False,
                 stream=True,
-                timeout=TIMEOUTS,
+                # What is sent may stall as long as what comes; the library takes the first for it.
+                timeout=(self.stall if size else CONNECT, ask.patience),
             )
         except requests.exceptions.SSLError as error:
             raise RegistryError(
                 f"TLS failed: {reason(error)}",
                 context=self.host,
-                hint="name its CA in REQUESTS_CA_BUNDLE, or the host in MXENV_INSECURE_REGISTRIES",
+                hint=f"put its CA into {_certificates.FOLDERS[-1]}/{self.host}/ca.crt, name it in "
+                "SSL_CERT_FILE, or the host in MXENV_INSECURE_REGISTRIES",
             ) from error
         except requests.exceptions.ProxyError as error:
             raise self._unreachable(error) from error
@@ -240,12 +199,25 @@ class Client:
                 raise self._unreachable(error) from error
             raise Passing(reason(error)) from error
         except requests.exceptions.Timeout as error:
-            raise Passing(f"no answer within {TIMEOUTS[1]:g} s") from error
+            raise Passing(f"no answer within {ask.patience:g} s") from error
         except (requests.exceptions.RequestException, ValueError) as error:
             raise RegistryError(reason(error), context=self.host) from error
         finally:
             if stream is not None:
                 stream.close()
+
+    def _trust(self, url: str) -> None:
+        """Have connections to where ``url`` leads made with the certificates for that host."""
+        scheme, name, port = origin_of(url)
+        prefix = f"https://{urlsplit(url).netloc}/"
+        if scheme != "https" or prefix in self._session.adapters:
+            return
+        host = f"[{name}]" if name and ":" in name else name or ""
+        there = host if port == _HTTPS else f"{host}:{port}"
+        adapter = requests.adapters.HTTPAdapter()
+        context = _certificates.context(there, self.environ)
+        adapter.init_poolmanager(1, 1, ssl_context=context)
+        self._session.mount(prefix, adapter)
 
     def _unreachable(self, error: Exception) -> RegistryError:
         return RegistryError(
@@ -277,6 +249,7 @@ class Client:
     def _token(self, asked: Mapping[str, str], known: Credentials | None) -> str:
         """Return a token from the server that the challenge names."""
         realm = self._allowed("", asked.get("realm", ""))
+        self._trust(realm)
         query = {name: asked[name] for name in ("service", "scope") if asked.get(name)}
         headers = {"User-Agent": f"mxenv/{__version__}", "Accept": "application/json"}
         if known and known.user:
@@ -294,7 +267,7 @@ class Client:
                 headers=headers,
                 auth=_NoAuthentication(),
                 allow_redirects=False,
-                timeout=TIMEOUTS,
+                timeout=(CONNECT, self.stall),
             )
         except requests.exceptions.RequestException as error:
             raise RegistryError(

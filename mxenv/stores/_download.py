@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from mxenv.stores._reference import Reference
 
 _CHUNK = 1 << 18
+_FAR = 4 << 20
+"""Bytes; a connection that brought so many has been of use."""
 
 OK, PARTIAL = 200, 206
 
@@ -31,6 +33,7 @@ class Download(io.RawIOBase):
         self._at = 0
         self._response: requests.Response | None = None
         self._broken = 0
+        self._broke_at = 0
 
     def readable(self) -> bool:
         """Return true: reading is all that can be done."""
@@ -54,7 +57,9 @@ class Download(io.RawIOBase):
         return len(data)
 
     def _again(self, word: str) -> None:
-        self._broken += 1
+        # Who gets far between two breaks gets there: only those without progress are counted.
+        self._broken = 1 if self._at - self._broke_at >= _FAR else self._broken + 1
+        self._broke_at = self._at
         if self._response is not None:
             self._response.close()
         self._response = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from ipaddress import ip_address
 
 from mxenv.errors import UsageError
 from mxenv.stores._digests import is_digest
@@ -86,3 +87,15 @@ def hostname(host: str) -> str:
     if host.startswith("["):
         return host[1:].partition("]")[0]
     return host.partition(":")[0]
+
+
+def without_tls(host: str, insecure: str) -> bool:
+    """Return whether ``host`` may be spoken to without encryption, as a user has named some."""
+    name = hostname(host)
+    named = insecure.replace(",", " ").split()
+    if name == "localhost" or host in named or name in named:
+        return True
+    try:
+        return ip_address(name).is_loopback
+    except ValueError:
+        return False

@@ -4,31 +4,32 @@ from __future__ import annotations
 
 import io
 import os
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO
 from urllib.parse import urlencode
 
-import requests
-
 from mxenv.errors import RegistryError
 from mxenv.stores import INDEXES, MANIFESTS, Descriptor, _documents, _referrers
 from mxenv.stores._attaching import Listing
-from mxenv.stores._client import Client, Passing, small_body
+from mxenv.stores._bodies import Passing, small_body
+from mxenv.stores._client import Client
 from mxenv.stores._digests import checked, digest_of, printable
 from mxenv.stores._download import Download
 from mxenv.stores._reference import Reference, parse
+from mxenv.stores._upload import CHUNK, abandon, upload
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
+
+    import requests
 
     from mxenv.stores import Source
 
 _ACCEPT = ", ".join(sorted(INDEXES | MANIFESTS))
 _CHUNK = 1 << 18
 
-OK, CREATED, NOT_FOUND = 200, 201, 404
+OK, CREATED, ACCEPTED, NOT_FOUND = 200, 201, 202, 404
 
 
 def open_source(reference: str, *, client: Client | None = None) -> RegistrySource:
@@ -146,6 +147,8 @@ class RegistrySink:
     reference: Reference
     client: Client
     listing: Listing
+    chunk: int = CHUNK
+    """Blobs that are larger go in pieces of so many bytes."""
 
     def has(self, digest: str) -> bool:
         """Return whether a blob is there."""
@@ -159,37 +162,17 @@ class RegistrySink:
             return self.has(descriptor.digest)
         query = {"mount": descriptor.digest, "from": source.reference.repository}
         scope = f"push, pull {source.reference.repository}"
-        response = self._start(query, scope)
-        if response.status_code == CREATED:
-            response.close()
-            return True
-        self._abandon(response)
-        return False
+        target = f"/v2/{self.reference.repository}/blobs/uploads/?{urlencode(query)}"
+        response = self.client.attempt(lambda: self.client.call("POST", target, scope=scope))
+        response.close()
+        if response.status_code == ACCEPTED:
+            # A registry that does not mount begins an upload instead.
+            abandon(self.client, response.headers.get("Location", ""))
+        return response.status_code == CREATED
 
     def write(self, descriptor: Descriptor, open_blob: Callable[[], BinaryIO]) -> None:
-        """Upload a blob in one request; a failed attempt starts again from nothing."""
-
-        def upload() -> requests.Response:
-            started = self._post({}, "push")
-            location = started.headers.get("Location", "")
-            started.close()
-            if started.status_code != requests.codes.accepted or not location:
-                return started
-            joint = "&" if "?" in location else "?"
-            return self.client.call(
-                "PUT",
-                f"{location}{joint}{urlencode({'digest': descriptor.digest})}",
-                scope="push",
-                headers={"Content-Type": "application/octet-stream"},
-                body=(open_blob, descriptor.size),
-            )
-
-        response = self.client.attempt(upload)
-        if response.status_code != CREATED:
-            raise self.client.refusal(
-                f"{self.reference.place} did not take {descriptor.digest}", response
-            )
-        response.close()
+        """Upload a blob: a large one in pieces, and from where it broke if it did."""
+        upload(self.client, self.reference, descriptor, open_blob, self.chunk)
 
     def tag(self, manifest: bytes, media_type: str, name: str) -> str:
         """Put a manifest under ``name``, or by its digest alone; return its digest."""
@@ -220,20 +203,3 @@ class RegistrySink:
 
     def _complain(self, message: str) -> RegistryError:
         return RegistryError(printable(message), context=self.reference.place)
-
-    def _start(self, query: dict[str, str], scope: str) -> requests.Response:
-        return self.client.attempt(lambda: self._post(query, scope))
-
-    def _post(self, query: dict[str, str], scope: str) -> requests.Response:
-        tail = f"?{urlencode(query)}" if query else ""
-        target = f"/v2/{self.reference.repository}/blobs/uploads/{tail}"
-        return self.client.call("POST", target, scope=scope)
-
-    def _abandon(self, response: requests.Response) -> None:
-        """End the upload that a registry begins when it does not mount."""
-        location = response.headers.get("Location", "")
-        accepted = response.status_code == requests.codes.accepted
-        response.close()
-        if accepted and location:
-            with suppress(RegistryError, Passing):
-                self.client.call("DELETE", location, scope="push").close()
