@@ -43,8 +43,12 @@ class Image:
     """The prefix of the base's Python environment to install into; empty: the one in use."""
     requires: tuple[str, ...] = ()
     """Python requirements (PEP 508)."""
+    bytecode: bool = False
+    """Compile their modules, so that containers need not when they start."""
     system: tuple[str, ...] = ()
     """System packages, by the base's package manager; only an engine that can RUN takes them."""
+    run: tuple[str, ...] = ()
+    """Scripts for ``/bin/sh``, run after those, each with the added files there, no wheel yet."""
     variables: tuple[tuple[str, str], ...] = ()
     files: tuple[AddedFile, ...] = ()
     models: tuple[str, ...] = ()
@@ -79,7 +83,9 @@ def digest(image: Image, file_hashes: Mapping[str, str]) -> str:
         "python": image.python,
         "environment": image.environment,
         "requires": image.requires,
+        "bytecode": image.bytecode,
         "system": image.system,
+        "run": image.run,
         "variables": image.variables,
         "files": [[f.target, file_hashes[f.source], f.mode] for f in image.files],
         "models": image.models,

@@ -29,7 +29,8 @@ _REFERENCE = re.compile(
     r"(?:@sha256:[0-9a-f]{64})?"
 )
 """The grammar of the OCI distribution specification, with the registry's host always named."""
-_SYSTEM = re.compile(r"[a-z0-9][a-z0-9+.-]+(?:=[A-Za-z0-9.+:~-]+)?")
+_SYSTEM = re.compile(r"[A-Za-z0-9][A-Za-z0-9+._-]*[A-Za-z0-9+](?:=[A-Za-z0-9][A-Za-z0-9.+:~^_-]*)?")
+"""What Debian, RPM and Alpine allow in names and versions; apt would remove ``name-``."""
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SECRET_NAME = re.compile(
     r"(?:^|_)(?:TOKEN|PASSWORD|PASSWD|SECRET|CREDENTIALS?|APIKEY|(?:API|ACCESS|PRIVATE)_KEY)(?:_|$)",
@@ -45,10 +46,10 @@ def parse(text: str, *, context: str) -> Image:
         root.fail("schema", f"{schema!r} is not a schema of this mxenv", hint=f"write {SCHEMA!r}")
     root.only(
         *("schema", "name", "base", "accelerator", "platform", "python", "system", "variables"),
-        *("files", "models", "host", "waivers"),
+        *("files", "models", "host", "waivers", "run"),
     )
     python, system, host = root.table("python"), root.table("system"), root.table("host")
-    python.only("version", "environment", "requires")
+    python.only("version", "environment", "requires", "bytecode")
     system.only("packages")
     host.only("requires")
     image = Image(
@@ -59,7 +60,9 @@ def parse(text: str, *, context: str) -> Image:
         python=python.text("version", ""),
         environment=_environment(python),
         requires=requirements(python),
-        system=_system(system),
+        bytecode=python.flag("bytecode"),
+        system=system_packages(system, "packages"),
+        run=tuple(_script(entry) for entry in root.tables("run")),
         variables=variables(root),
         files=tuple(map(added_file, distinct(root.tables("files")))),
         models=root.texts("models"),
@@ -69,6 +72,8 @@ def parse(text: str, *, context: str) -> Image:
     _check_python(image, python)
     if image.base == SCRATCH and image.system:
         system.fail("packages", "nothing can be installed on 'scratch'", hint="name another base")
+    if image.base == SCRATCH and image.run:
+        root.fail("run", "nothing can be run on 'scratch'", hint="name another base")
     return image
 
 
@@ -159,12 +164,25 @@ def requirements(python: Table) -> tuple[str, ...]:
     return tuple(text.strip() for text in texts)
 
 
-def _system(system: Table) -> tuple[str, ...]:
-    names = system.texts("packages")
+def system_packages(entry: Table, field: str) -> tuple[str, ...]:
+    """Return the system packages in ``field``, each ``name`` or ``name=version``."""
+    names = entry.texts(field)
     for index, name in enumerate(names):
         if not _SYSTEM.fullmatch(name):
-            system.fail(f"packages[{index}]", f"{name!r} is no package's name")
+            entry.fail(f"{field}[{index}]", f"{name!r} is no package's name")
     return names
+
+
+def _script(entry: Table) -> str:
+    entry.only("command")
+    return script(entry, "command", entry.text("command"))
+
+
+def script(entry: Table, place: str, text: str) -> str:
+    """Return a script of ``/bin/sh`` that stands at ``place``."""
+    if not text.strip() or "\0" in text:
+        entry.fail(place, "is no script: empty, or with a NUL in it")
+    return text
 
 
 def variables(root: Table) -> tuple[tuple[str, str], ...]:

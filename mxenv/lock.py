@@ -151,6 +151,22 @@ class Built:
     manifest: str
     layers: tuple[str, ...]
     """The diff ids (uncompressed digests) of the layers that were added, in order."""
+    compiler: str = ""
+    """The version of the Python that compiled modules: another one may do it otherwise."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recipe:
+    """What a container engine made the image from, of a lock that needs one.
+
+    Its images differ each time, so that no digest of one stands here: what it was given does not.
+    """
+
+    engine: str
+    containerfile: str
+    """``sha256:…`` of the Containerfile."""
+    context: str
+    """``sha256:…`` of the tar file with everything that it may take from."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,6 +182,8 @@ class Lock:
     packages: tuple[Package, ...]
     requires: tuple[str, ...] = ()
     """The Python requirements that were resolved, as the image description has them."""
+    bytecode: bool = False
+    """True if the image holds the bytecode of its modules as well."""
     provided: tuple[Provided, ...] = ()
     """Python distributions of the base's environment, sorted by name."""
     facts: tuple[tuple[str, str], ...] = ()
@@ -175,10 +193,18 @@ class Lock:
     """Each with the SHA-256 of its content."""
     models: tuple[str, ...] = ()
     system: tuple[str, ...] = ()
+    run: tuple[str, ...] = ()
+    """Scripts that are run in the image after its system packages are there."""
     host: tuple[str, ...] = ()
     relied: Relied | None = None
     waivers: tuple[Waiver, ...] = ()
     built: Built | None = None
+    recipe: Recipe | None = None
+
+    @property
+    def needs_engine(self) -> bool:
+        """Return whether something must be run in the image to make it."""
+        return bool(self.system or self.run)
 
     def __post_init__(self) -> None:
         """Sort what has no order of its own, so that equal locks are equal values."""
@@ -207,7 +233,7 @@ def without_image(lock: Lock) -> Lock:
 
     Nor does it say where wheels were found, so that the digest is the same wherever that was.
     """
-    return replace(without_urls(lock), built=None)
+    return replace(without_urls(lock), built=None, recipe=None)
 
 
 def without_urls(lock: Lock) -> Lock:

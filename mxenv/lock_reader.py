@@ -17,6 +17,7 @@ from mxenv.lock import (
     Lock,
     Package,
     Provided,
+    Recipe,
     Relied,
     Source,
     Target,
@@ -52,7 +53,7 @@ def parse(text: str, *, context: str) -> Lock:
     tool.only(
         *("schema", "name", "inputs", "accelerator", "requires", "models", "system", "host"),
         *("base", "target", "provided", "facts", "variables", "files", "relied", "waivers"),
-        "image",
+        *("image", "run", "bytecode"),
     )
     target = _target(tool.table("target", required=True))
     _check_environment(root, target)
@@ -69,16 +70,22 @@ def parse(text: str, *, context: str) -> Lock:
         target=target,
         packages=packages,
         requires=image_reader.requirements(tool),
+        bytecode=tool.flag("bytecode"),
         provided=tuple(Provided(name=n, version=v) for n, v in provided),
         facts=tool.pairs("facts"),
         variables=image_reader.variables(tool),
         files=tuple(map(_file, image_reader.distinct(tool.tables("files"), "sha256"))),
         models=tool.texts("models"),
-        system=tool.texts("system"),
+        system=image_reader.system_packages(tool, "system"),
+        run=tuple(
+            image_reader.script(tool, f"run[{index}]", text)
+            for index, text in enumerate(tool.texts("run"))
+        ),
         host=tool.texts("host"),
         relied=_relied(tool),
         waivers=tuple(image_reader.waiver(entry) for entry in tool.tables("waivers")),
         built=_built(tool),
+        recipe=_recipe(tool),
     )
 
 
@@ -276,14 +283,30 @@ def _relied(tool: Table) -> Relied | None:
 
 
 def _built(tool: Table) -> Built | None:
-    if "image" not in tool.values:
+    if "image" not in tool.values or "engine" in (entry := tool.table("image")).values:
         return None
-    entry = tool.table("image")
-    entry.only("config", "manifest", "layers")
+    entry.only("config", "manifest", "layers", "compiler")
     layers = entry.texts("layers")
     for index, layer in enumerate(layers):
         if not _DIGEST.fullmatch(layer):
             entry.fail(f"layers[{index}]", f"{layer!r} is no digest")
+    compiler = entry.text("compiler", "")
+    if compiler and not re.fullmatch(r"3\.[0-9]{1,2}\.[0-9]{1,2}", compiler):
+        entry.fail("compiler", f"{compiler!r} is no version of Python", hint="as '3.11.2'")
     return Built(
-        config=_digest(entry, "config"), manifest=_digest(entry, "manifest"), layers=layers
+        config=_digest(entry, "config"),
+        manifest=_digest(entry, "manifest"),
+        layers=layers,
+        compiler=compiler,
+    )
+
+
+def _recipe(tool: Table) -> Recipe | None:
+    if "image" not in tool.values or "engine" not in (entry := tool.table("image")).values:
+        return None
+    entry.only("engine", "containerfile", "context")
+    return Recipe(
+        engine=entry.text("engine"),
+        containerfile=_digest(entry, "containerfile"),
+        context=_digest(entry, "context"),
     )

@@ -81,7 +81,7 @@ def _build(source: Source) -> dict[str, object]:
 
 
 def _tool(lock: Lock) -> dict[str, object]:
-    base, relied, built = lock.base, lock.relied, lock.built
+    base, relied = lock.base, lock.relied
     return _said(
         {
             "schema": SCHEMA,
@@ -89,8 +89,10 @@ def _tool(lock: Lock) -> dict[str, object]:
             "inputs": lock.inputs,
             "accelerator": lock.accelerator,
             "requires": list(lock.requires),
+            "bytecode": lock.bytecode,
             "models": list(lock.models),
             "system": list(lock.system),
+            "run": list(lock.run),
             "host": list(lock.host),
             "base": _said(
                 {
@@ -112,14 +114,26 @@ def _tool(lock: Lock) -> dict[str, object]:
                 "rows": list(relied.rows),
             },
             "waivers": [_waiver(waiver) for waiver in lock.waivers],
-            "image": built
-            and {
-                "config": built.config,
-                "manifest": built.manifest,
-                "layers": list(built.layers),
-            },
+            "image": _image(lock),
         }
     )
+
+
+def _image(lock: Lock) -> dict[str, object]:
+    if recipe := lock.recipe:
+        return {
+            "engine": recipe.engine,
+            "containerfile": recipe.containerfile,
+            "context": recipe.context,
+        }
+    if built := lock.built:
+        return {
+            "config": built.config,
+            "manifest": built.manifest,
+            "layers": list(built.layers),
+            **_said({"compiler": built.compiler}),
+        }
+    return {}
 
 
 def _target(target: Target) -> dict[str, object]:

@@ -75,6 +75,13 @@ class Table:
             self.fail(name, "negative")
         return value
 
+    def flag(self, name: str) -> bool:
+        """Return a boolean; one that is missing is false."""
+        value = self.values.get(name, False)
+        if not isinstance(value, bool):
+            self.fail(name, f"{_kind(value)} where true or false belongs")
+        return value
+
     def day(self, name: str) -> date:
         """Return a date."""
         value = self.values.get(name)

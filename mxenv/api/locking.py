@@ -159,6 +159,7 @@ def _lock(
         target=ground.target,
         packages=packages,
         requires=image.requires,
+        bytecode=image.bytecode,
         provided=ground.provided,
         facts=ground.facts,
         variables=image.variables,

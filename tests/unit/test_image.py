@@ -32,9 +32,12 @@ models = ["models/a.json"]
 [python]
 version = "3.10"
 environment = "/opt/conda"
+bytecode = true
 requires = ["click >=8", "psutil; python_version < '4'"]
 [system]
 packages = ["libibverbs1", "jq=1.6-2.1"]
+[[run]]
+command = "ldconfig"
 [variables]
 TOKENIZERS_PARALLELISM = "false"
 A = ""
@@ -64,8 +67,10 @@ def test_everything_that_can_be_said_is_read() -> None:
     assert read.name == "llm-serving"
     assert read.platform == "linux/arm64"
     assert read.environment == "/opt/conda"
+    assert read.bytecode
     assert read.requires == ("click >=8", "psutil; python_version < '4'")
     assert read.system == ("libibverbs1", "jq=1.6-2.1")
+    assert read.run == ("ldconfig",)
     assert read.variables == (("A", ""), ("TOKENIZERS_PARALLELISM", "false"))
     assert read.files == (
         AddedFile(source="conf/a.sh", target="/opt/a.sh", mode=0o755),
@@ -117,6 +122,11 @@ def test_what_is_not_said_has_a_default() -> None:
         ("[python]\nrequirez = []", "python.requirez", "unknown field"),
         ('[system]\npackages = ["a b"]', r"system\.packages\[0\]", "is no package's name"),
         ("[system]\npackage = []", "system.package", "unknown field"),
+        ('[system]\npackages = ["jq-"]', r"system\.packages\[0\]", "is no package's name"),
+        ('[system]\npackages = ["--x"]', r"system\.packages\[0\]", "is no package's name"),
+        ('[[run]]\ncommand = " "', r"run\[0\]\.command", "is no script"),
+        ('[[run]]\ncommand = "a\\u0000"', r"run\[0\]\.command", "is no script"),
+        ('[[run]]\nuser = "a"', r"run\[0\]\.user", "unknown field"),
         ('[variables]\n"A-B" = "1"', "variables.A-B", "not the name of"),
         ('[variables]\nA = "1\\n2"', "variables.A", "holds a line break"),
         ('[variables]\nHF_TOKEN = "x"', "variables.HF_TOKEN", "looks like a credential"),
@@ -207,6 +217,7 @@ def test_a_base_is_a_layout_or_a_reference_with_its_host(base: str) -> None:
     [
         ('environment = "/opt/x"', "'scratch' has no environment"),
         ('[system]\npackages = ["jq"]', "nothing can be installed on 'scratch'"),
+        ('[[run]]\ncommand = "true"', "nothing can be run on 'scratch'"),
     ],
 )
 def test_scratch_has_nothing_to_take_anything_from(more: str, message: str) -> None:

@@ -11,7 +11,7 @@ from packaging.pylock import Pylock
 from mxenv import lock
 from mxenv.errors import LockError
 from mxenv.image import AddedFile
-from mxenv.lock import Base, Built, Lock, Package, Provided, Relied, Wheel
+from mxenv.lock import Base, Built, Lock, Package, Provided, Recipe, Relied, Wheel
 from mxenv.verdict import Waiver
 
 DIGEST = "sha256:" + "0" * 64
@@ -48,6 +48,7 @@ WHOLE = replace(
     ),
     packages=(CLICK, MCOPLIB),
     requires=("click", "mcoplib ==0.4.2"),
+    bytecode=True,
     provided=(
         Provided(name="torch", version="2.8.0+metax3.5.3.9"),
         Provided(name="vllm-metax", version="0.17.0"),
@@ -56,14 +57,15 @@ WHOLE = replace(
     variables=(("A", ""), ("B", 'say "b"')),
     files=((AddedFile(source="a.sh", target="/opt/a.sh", mode=0o755), "c" * 64),),
     models=("models/a.json",),
-    system=("jq",),
+    system=("jq", "libxml2=2.9.14+dfsg-1.3~deb12u1"),
+    run=('ldconfig\necho "$HOME"',),
     host=("metax.kmd >= 3.8",),
     relied=Relied(matrix=DIGEST, rows=("metax.toml:release:x",), outcome="compatible"),
     waivers=(
         Waiver(code="MX105", subject="s", reason="r", owner="o", expires=date(2027, 1, 31)),
         Waiver(code="MX106", reason="r", owner="o", expires=date(2027, 1, 31)),
     ),
-    built=Built(config=DIGEST, manifest=DIGEST, layers=(DIGEST, DIGEST)),
+    built=Built(config=DIGEST, manifest=DIGEST, layers=(DIGEST, DIGEST), compiler="3.11.2"),
 )
 URL = "https://wheels.example.com/files/click-8.1.7-py3-none-any.whl"
 PLACE = r"^lockfiles/pylock\.x\.toml: "
@@ -73,7 +75,12 @@ def parse(text: str) -> Lock:
     return lock.parse(text, context="lockfiles/pylock.x.toml")
 
 
-@pytest.mark.parametrize("value", [SMALL, WHOLE, replace(SMALL, packages=())])
+MADE = replace(
+    WHOLE, built=None, recipe=Recipe(engine="docker", containerfile=DIGEST, context=DIGEST)
+)
+
+
+@pytest.mark.parametrize("value", [SMALL, WHOLE, MADE, replace(SMALL, packages=())])
 def test_what_was_written_is_read_back(value: Lock) -> None:
     assert parse(lock.render(value)) == value
 
@@ -113,6 +120,13 @@ def test_nothing_empty_is_written() -> None:
 def test_the_lock_inside_an_image_does_not_hold_the_digest_of_that_image() -> None:
     assert "[tool.mxenv.image]" in lock.render(WHOLE)
     assert "[tool.mxenv.image]" not in lock.render(lock.without_image(WHOLE))
+    assert "[tool.mxenv.image]" not in lock.render(lock.without_image(MADE))
+
+
+def test_what_must_be_run_needs_an_engine() -> None:
+    assert not SMALL.needs_engine
+    assert replace(SMALL, system=("jq",)).needs_engine
+    assert replace(SMALL, run=("ldconfig",)).needs_engine
 
 
 @pytest.mark.parametrize(
@@ -186,6 +200,7 @@ def test_what_is_wrong_is_refused_and_its_place_is_named(
         ('vllm-metax = "0.17.0"', 'vllm-metax = ""', r"provided\.vllm-metax", "empty"),
         ('outcome = "compatible"', 'outcome = "ok"', r"relied\.outcome", "is not known"),
         ('    "sha256:0', '    "sha256:', r"image\.layers\[0\]", "is no digest"),
+        ('"3.11.2"', '"3.11"', r"image\.compiler", "no version of Python"),
         ("mode = 0o755", "mode = 0o4755", r"files\[0\]\.mode", "more than permission bits"),
         ("c" * 64, "c", r"files\[0\]\.sha256", "hexadecimal"),
         ('"/opt/a.sh"', '"/etc/.wh.passwd"', r"files\[0\]\.target", "no layer can hold"),

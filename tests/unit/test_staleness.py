@@ -77,6 +77,7 @@ def test_a_lock_made_from_the_image_as_it_is_is_fresh() -> None:
         ),
         ({"requires": ("rich >=13", "click")}, "python.requires has another order"),
         ({"system": ("jq",)}, "system.packages now has jq"),
+        ({"run": ("ldconfig",)}, "run now has ldconfig"),
         ({"models": ()}, "models no longer has m"),
         ({"host": ()}, "host.requires no longer has metax.kmd >= 3"),
         ({"variables": (("A", "2"),)}, "variables now has A=2 and no longer has A=1"),
@@ -84,6 +85,10 @@ def test_a_lock_made_from_the_image_as_it_is_is_fresh() -> None:
         (
             {"python": "3.12"},
             "python.version is '3.12', and was '3.11' when the lock was made",
+        ),
+        (
+            {"bytecode": True},
+            "python.bytecode is True, and was False when the lock was made",
         ),
         (
             {"environment": "/opt/conda"},

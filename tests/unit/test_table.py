@@ -32,6 +32,14 @@ def test_a_byte_order_mark_is_called_so() -> None:
         root("\ufeffa = 1")
 
 
+def test_a_flag_is_true_or_false_and_false_if_it_is_missing() -> None:
+    assert root("a = true").flag("a")
+    assert not root("a = false").flag("a")
+    assert not root("").flag("a")
+    with pytest.raises(ImageError, match=r"^x\.toml: a: a string where true or false belongs"):
+        root("a = 'yes'").flag("a")
+
+
 def test_an_unknown_field_is_named_with_the_nearest_known_one() -> None:
     with pytest.raises(ImageError, match=r"x\.toml: python\.requirez: unknown field") as caught:
         root("[python]\nrequirez = []").table("python").only("requires", "version")
