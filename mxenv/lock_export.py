@@ -27,6 +27,8 @@ def _lines(lock: Lock) -> Iterator[str]:
 
 
 def _package(package: Package, marker: str) -> Iterator[str]:
+    if package.source is not None:
+        yield f"# No index has the next wheel: it was built from {package.source.name}."
     yield f"{package.name}=={package.version} ; {marker} \\"
     yield f"    --hash=sha256:{package.wheel.sha256}"
 

@@ -81,6 +81,8 @@ class Repository:
         self.git("config", "merge.mxenv-lock.driver", DRIVER)
         self.git("config", "merge.mxenv-lock.recursive", "binary")
         (root / ".gitattributes").write_text("pylock.*.toml merge=mxenv-lock text eol=lf\n")
+        self.git("add", "-A")
+        self.git("commit", "-q", "-m", "attributes")
 
     def git(self, *words: str, status: int = 0) -> str:
         done = subprocess.run(
@@ -165,7 +167,6 @@ class TestGitMerges:
         assert read_lock(repository.root / LOCK).variables == both.variables
 
     def test_a_lock_that_both_branches_added(self, repository: Repository) -> None:
-        repository.git("commit", "-q", "--allow-empty", "-m", "nothing yet")
         repository.branch("theirs")
         repository.commit(NEWER_TWO)
         repository.git("checkout", "-q", "main")
