@@ -10,25 +10,14 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from mxenv._files import write_atomically
 from mxenv.errors import LayoutError, UsageError
-from mxenv.stores import (
-    MANIFESTS,
-    OCI_INDEX,
-    OCI_MANIFEST,
-    Descriptor,
-    _documents,
-    _layout_files,
-    _referrers,
-)
-from mxenv.stores._digests import checked, digest_of, is_digest, printable
+from mxenv.stores import OCI_INDEX, Descriptor, _documents, _index, _layout_files, _referrers
+from mxenv.stores._digests import checked, digest_of, is_digest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
 
     from mxenv.stores import Source
-
-REF_NAME = "org.opencontainers.image.ref.name"
-"""The annotation that holds a tag in the index of a layout."""
 
 _VERSION = '{"imageLayoutVersion":"1.0.0"}\n'
 _CHUNK = 1 << 20
@@ -83,13 +72,16 @@ class LayoutSource:
     @property
     def name(self) -> str:
         """The image as a user would name it."""
-        joint = "@" if is_digest(self.tag) else ":"
-        return f"{self.path}{joint}{self.tag}" if self.tag else str(self.path)
+        return _index.name(self)
+
+    @property
+    def scheme(self) -> str:
+        """What an address of a layout begins with."""
+        return "oci"
 
     def manifest(self, platform: str) -> tuple[Descriptor, bytes]:
         """Return the manifest for ``platform``, its bytes verified."""
-        top = self._top(platform)
-        return _documents.resolve(top, self._small, platform, _layout_files.complaint(self.path))
+        return _index.manifest(self, platform)
 
     def blob(self, descriptor: Descriptor) -> AbstractContextManager[BinaryIO]:
         """Open a blob as a stream; read to its end, it is what the descriptor says."""
@@ -118,85 +110,16 @@ class LayoutSource:
 
     def referrers(self, digest: str) -> tuple[Descriptor, ...]:
         """Return the manifests in ``index.json`` that speak of the image with this digest."""
-        return tuple(
-            entry
-            for _, entry in sorted(self._entries(), key=lambda pair: pair[1].digest)
-            if entry.media_type in MANIFESTS and self._speaks_of(entry, digest)
-        )
+        return _index.referrers(self, digest)
 
-    def _speaks_of(self, entry: Descriptor, digest: str) -> bool:
-        path = _layout_files.blob_path(self.path, entry.digest)
-        if not path.exists():
-            return False
-        complain = _layout_files.complaint(path)
-        document = _documents.parse(self.manifest_of(entry.digest), complain)
-        return _referrers.subject_of(document, complain) == digest
-
-    def _entries(self) -> list[tuple[object, Descriptor]]:
+    def entries(self) -> list[_index.Entry]:
         """Return what ``index.json`` names, as it is written and as it is read."""
-        path = self.path / "index.json"
-        complain = _layout_files.complaint(path)
-        index = _documents.parse(_layout_files.read(path), complain)
-        values = _documents.entries(index, "manifests", complain)
-        return [
-            (v, _documents.descriptor(v, complain, f"manifests[{n}]")) for n, v in enumerate(values)
-        ]
+        return _index.read(_layout_files.read(self.path / "index.json"), self.complaint())
 
-    def _small(self, descriptor: Descriptor) -> bytes:
-        if descriptor.size > _documents.LARGEST:
-            path = _layout_files.blob_path(self.path, descriptor.digest)
-            raise LayoutError("is larger than any manifest need be", context=str(path))
-        with self.blob(descriptor) as stream:
-            return stream.read()
-
-    def _top(self, platform: str) -> Descriptor:
-        """Return the entry of ``index.json`` that is meant."""
-        path = self.path / "index.json"
-        complain = _layout_files.complaint(path)
-        entries = self._entries()
-        if self.tag:
-            return self._named(entries, platform)
-        # What speaks of an image is none, and needs no tag to be told from it.
-        found = [entry for _, entry in entries if not entry.artifact_type]
-        if len(found) == 1:
-            return found[0]
-        if not found:
-            raise complain("names no image")
-        tags = printable(
-            ", ".join(sorted(filter(None, map(_tag, found)))) or "none of them by a tag"
-        )
-        raise UsageError(
-            f"{path}: names {len(found)} images: {tags}", hint=f"write oci:{self.path}:TAG"
-        )
-
-    def _named(self, entries: list[tuple[object, Descriptor]], platform: str) -> Descriptor:
-        path = self.path / "index.json"
-        fitting = [(v, d) for v, d in entries if self.tag in {_tag(d), d.digest}]
-        if not fitting and is_digest(self.tag) and self.has(self.tag):
-            return self._below()
-        if not fitting:
-            tags = printable(", ".join(sorted({_tag(d) for _, d in entries} - {""})) or "none")
-            raise LayoutError(
-                f"names no image {self.tag!r}", context=str(path), hint=f"tags there: {tags}"
-            )
-        if len({d.digest for _, d in fitting}) == 1:
-            return fitting[0][1]
-        # The same tag once for every platform is what some tools write.
-        named = {"manifests": [v for v, _ in fitting]}
-        return _documents.choose(named, platform, _layout_files.complaint(path))
-
-    def _below(self) -> Descriptor:
-        """Return the manifest that is named by its digest, and in an index only."""
-        content = self.manifest_of(self.tag)
-        complain = _layout_files.complaint(_layout_files.blob_path(self.path, self.tag))
-        # What does not say what it is, as OCI allows it, is told by what it has.
-        likely = OCI_INDEX if "manifests" in _documents.parse(content, complain) else OCI_MANIFEST
-        kind = _documents.media_type(content, likely, complain)
-        return Descriptor(media_type=kind, digest=self.tag, size=len(content))
-
-
-def _tag(descriptor: Descriptor) -> str:
-    return dict(descriptor.annotations).get(REF_NAME, "")
+    def complaint(self, name: str = "") -> _documents.Complain:
+        """Return what makes the error about a blob, the folder, or the index."""
+        blob = _layout_files.blob_path(self.path, name) if is_digest(name) else self.path / name
+        return _layout_files.complaint(blob if name else self.path / "index.json")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -235,7 +158,7 @@ class LayoutSink:
             media_type=media_type,
             digest=digest_of(manifest),
             size=len(manifest),
-            annotations=((REF_NAME, name),) if name else (),
+            annotations=((_index.REF_NAME, name),) if name else (),
         )
         self._put(manifest, entry)
         return entry.digest
@@ -251,9 +174,9 @@ class LayoutSink:
             file.write(manifest)
         write_atomically(self.path / "oci-layout", _VERSION)
         with _layout_files.alone(self.path):
-            self._index(entry)
+            self._list(entry)
 
-    def _index(self, entry: Descriptor) -> None:
+    def _list(self, entry: Descriptor) -> None:
         path = self.path / "index.json"
         others: list[object] = []
         if path.exists():
@@ -276,7 +199,7 @@ def _replaces(new: Descriptor, old: Descriptor) -> bool:
 
     What speaks of an image never takes the place of one, nor the reverse.
     """
-    if old.digest == new.digest and not _tag(old):
+    if old.digest == new.digest and not _index.tag_of(old):
         return True
     both_images = not new.artifact_type and not old.artifact_type
-    return both_images and _tag(old) == _tag(new)
+    return both_images and _index.tag_of(old) == _index.tag_of(new)
