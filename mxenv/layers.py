@@ -80,8 +80,10 @@ class Layer:
         return " ".join(f"{package.name}=={package.version}" for package in self.packages)
 
 
-def plan(lock: Lock, *, base_layers: int) -> tuple[Layer, ...]:
+def plan(lock: Lock, *, base_layers: int, compiler: str = "") -> tuple[Layer, ...]:
     """Return the layers of the wheels of ``lock``, in the order in which they are stacked.
+
+    ``compiler`` is the version of the Python that compiles their modules, if that is asked for.
 
     Each wheel has a layer of its own, but small ones, and the smallest where there are more than
     `LIMIT` allows: these share layers, by a hash of their names, so that one more package changes
@@ -98,7 +100,9 @@ def plan(lock: Lock, *, base_layers: int) -> tuple[Layer, ...]:
         )
     skipped = base_directories(lock)
     groups = sorted(_groups(packages, room), key=lambda group: group[0].name)
-    return tuple(Layer(packages=group, key=_key(group, lock.target, skipped)) for group in groups)
+    return tuple(
+        Layer(packages=group, key=_key(group, lock.target, skipped, compiler)) for group in groups
+    )
 
 
 def base_directories(lock: Lock) -> frozenset[str]:
@@ -137,7 +141,9 @@ def _bucket(package: Package, buckets: int) -> int:
     return int(_sha256(package.name)[:8], 16) % buckets
 
 
-def _key(packages: Iterable[Package], target: Target, skipped: frozenset[str]) -> str:
+def _key(
+    packages: Iterable[Package], target: Target, skipped: frozenset[str], compiler: str
+) -> str:
     """Return the digest of everything that the bytes of a layer are a function of."""
     inputs: dict[str, object] = {
         "format": FORMAT,
@@ -149,6 +155,8 @@ def _key(packages: Iterable[Package], target: Target, skipped: frozenset[str]) -
     }
     if target.links:
         inputs["links"] = target.links
+    if compiler:
+        inputs["bytecode"] = compiler
     return _sha256(json.dumps(inputs, sort_keys=True))
 
 

@@ -81,6 +81,8 @@ class Product:
     """Each step, in order, and how long it took."""
     pinned: str = ""
     """The digest of the manifest with the layers as the format has them, if it is another one."""
+    compiler: str = ""
+    """The version of the Python that compiled modules, if the lock asked for that."""
     notes: tuple[str, ...] = ()
     """What somebody should know who takes the image to be whole."""
 

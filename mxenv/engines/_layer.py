@@ -18,11 +18,13 @@ from mxenv.layers import FORMAT, SHARE, START_GATE, base_directories
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from mxenv import layers
     from mxenv.engines import Order
     from mxenv.engines._blob import Blob
+    from mxenv.engines._bytecode import Interpreter, Modules
     from mxenv.engines._cache import Cache
     from mxenv.engines._wheel import Installed
 
@@ -45,11 +47,13 @@ class Ready:
     media_type: str = LAYER
 
 
-def of_wheels(layer: layers.Layer, order: Order, cache: Cache) -> Ready:
+def of_wheels(
+    layer: layers.Layer, order: Order, cache: Cache, compiler: Interpreter | None = None
+) -> Ready:
     """Return the layer of some wheels; only one that was never made needs the wheels."""
 
     def make() -> Blob:
-        return _made(layer, order, cache)
+        return _made(layer, order, cache, compiler)
 
     found = cache.find(layer.key)
     return Ready(
@@ -61,16 +65,17 @@ def of_wheels(layer: layers.Layer, order: Order, cache: Cache) -> Ready:
     )
 
 
-def _made(layer: layers.Layer, order: Order, cache: Cache) -> Blob:
+def _made(layer: layers.Layer, order: Order, cache: Cache, compiler: Interpreter | None) -> Blob:
     """Make the layer of some wheels, which stay open until it has been read back."""
     where, skipped = order.lock.target, base_directories(order.lock)
     sites = frozenset({where.purelib, where.platlib})
     with ExitStack() as stack:
+        modules = stack.enter_context(_modules(compiler)) if compiler else None
         contents: list[Content] = []
         for package in layer.packages:
             path = order.wheelhouse / package.wheel.name
-            wheel = stack.enter_context(opened(path, package, where))
-            contents += [_content(wheel, installed) for installed in wheel.files]
+            wheel = stack.enter_context(opened(path, package, where, modules))
+            contents += [_content(wheel, installed, modules) for installed in wheel.files]
         return cache.make(
             layer.key,
             lambda file: write(file, contents, skipped=skipped),
@@ -78,9 +83,24 @@ def _made(layer: layers.Layer, order: Order, cache: Cache) -> Blob:
         )
 
 
-def _content(wheel: Unpacked, installed: Installed) -> Content:
+def _modules(compiler: Interpreter) -> AbstractContextManager[Modules]:
+    from mxenv.engines import _bytecode  # noqa: PLC0415 - imported late: few images ask for it
+
+    return _bytecode.modules(compiler)
+
+
+def _content(wheel: Unpacked, installed: Installed, modules: Modules | None = None) -> Content:
     """Return a file of a wheel as a file of a layer."""
-    member, archive = installed.member, wheel.archive
+    member, archive, compiled = installed.member, wheel.archive, installed.compiled
+    if compiled is not None and modules is not None:
+        return Content(
+            path=installed.path,
+            mode=installed.mode,
+            size=installed.size,
+            hash=installed.hash,
+            place=f"{archive.name}: bytecode",
+            pieces=lambda: (modules.read(compiled),),
+        )
     if member is None:
         return _given(installed.path, installed.data, mode=installed.mode, place=archive.name)
     return Content(

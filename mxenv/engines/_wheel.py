@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
+    from mxenv.engines._bytecode import Compiled, Modules
     from mxenv.lock import Package, Target
 
 RECORD_LIMIT = 64 * 1024 * 1024
@@ -57,6 +58,8 @@ class Installed:
     member: Member | None = None
     """Where the content lies, unless `data` holds it."""
     data: bytes = b""
+    compiled: Compiled | None = None
+    """Where its bytecode lies, if it is a module's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,8 +71,13 @@ class Unpacked:
 
 
 @contextmanager
-def opened(path: Path, package: Package, target: Target) -> Iterator[Unpacked]:
-    """Open the wheel of ``package``, which must be the one that was locked."""
+def opened(
+    path: Path, package: Package, target: Target, modules: Modules | None = None
+) -> Iterator[Unpacked]:
+    """Open the wheel of ``package``, which must be the one that was locked.
+
+    ``modules`` compiles what is to have bytecode.
+    """
     name = package.wheel.name
     try:
         file = path.open("rb")
@@ -91,14 +99,18 @@ def opened(path: Path, package: Package, target: Target) -> Iterator[Unpacked]:
                 hint="delete it and run `mxenv fetch LOCK`",
             )
         archive = Archive(file, name)
-        yield Unpacked(archive=archive, files=_Plan(archive, package, target).files())
+        plan = _Plan(archive, package, target, modules)
+        yield Unpacked(archive=archive, files=plan.files())
 
 
 class _Plan:
-    """Decides for one wheel; a class only because every step needs the same four things."""
+    """Decides for one wheel; a class only because every step needs the same five things."""
 
-    def __init__(self, archive: Archive, package: Package, target: Target) -> None:
+    def __init__(
+        self, archive: Archive, package: Package, target: Target, modules: Modules | None
+    ) -> None:
         self.archive = archive
+        self.modules = modules
         self.target = target
         self.distribution = package.wheel.name.split("-")[0]
         self.info = self._dist_info(package)
@@ -149,6 +161,9 @@ class _Plan:
                 raise self._refusal(file.path, "would be written twice")
             files[file.path] = file
         self._alone(files)
+        if self.modules is not None:
+            for compiled in tuple(self._bytecode(files, self.modules)):
+                files[compiled.path] = compiled
         record = self._record(files)
         files[record.path] = record
         return tuple(files[path] for path in sorted(files))
@@ -160,6 +175,29 @@ class _Plan:
                 top = path.removeprefix(f"{site}/").partition("/")[0]
                 if path.startswith(f"{site}/") and top != self.info and _METADATA.search(top):
                     raise self._refusal(top, "is the metadata of another distribution")
+
+    def _bytecode(self, files: Mapping[str, Installed], modules: Modules) -> Iterator[Installed]:
+        """Yield the bytecode of every module that has one."""
+        sites = (f"{self.target.purelib}/", f"{self.target.platlib}/")
+        tag = f"cpython-{self.target.python.replace('.', '')}"
+        for path, file in sorted(files.items()):
+            if not path.endswith(".py") or not path.startswith(sites):
+                continue
+            if file.size > RECORD_LIMIT:
+                continue
+            member = file.member
+            source = self.archive.read(member.name, RECORD_LIMIT) if member else file.data
+            compiled = modules.compile(path, source)
+            if compiled is not None:
+                folder, _, name = path.rpartition("/")
+                digest = text_of(hashlib.sha256(modules.read(compiled)).digest(), "sha256")
+                yield Installed(
+                    path=f"{folder}/__pycache__/{name.removesuffix('.py')}.{tag}.pyc",
+                    mode=0o644,
+                    size=compiled.size,
+                    hash=digest,
+                    compiled=compiled,
+                )
 
     def _scripts(self) -> Iterator[Installed]:
         """Yield the scripts of ``entry_points.txt``."""
@@ -267,8 +305,8 @@ class _Plan:
         rows = [
             (
                 path[len(root) :] if path.startswith(root) else relpath(path, self.root),
-                file.hash,
-                str(file.size),
+                # As pip: nobody else could make the same bytecode and compare.
+                *(("", "") if file.compiled else (file.hash, str(file.size))),
             )
             for path, file in files.items()
         ]

@@ -22,6 +22,7 @@ from mxenv.stores.description import describe
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from mxenv.engines._bytecode import Interpreter
     from mxenv.engines._layer import Ready
     from mxenv.lock import Lock
     from mxenv.stores import Descriptor, ImageDescription, Sink, Source
@@ -71,8 +72,13 @@ def assemble(order: Order, *, source: Source | None, sink: Sink) -> Product:
     with steps.step("base"):
         base = _Base.read(order, source)
     with steps.step("layers"):
-        plan = layers.plan(order.lock, base_layers=len(base.layers))
-        pinned = _ready(plan, order, cache)
+        compiler = _compiler(order)
+        plan = layers.plan(
+            order.lock,
+            base_layers=len(base.layers),
+            compiler=compiler.version if compiler else "",
+        )
+        pinned = _ready(plan, order, cache, compiler)
         ready = _packed(pinned, order, cache)
     config = configuration.configuration(
         order.lock,
@@ -97,15 +103,29 @@ def assemble(order: Order, *, source: Source | None, sink: Sink) -> Product:
         read=base.read_bytes + writer.streamed,
         seconds=tuple(steps.taken),
         pinned=configuration.digest(_manifest(order, pinned, config, base)),
+        compiler=compiler.version if compiler else "",
         notes=tuple(_notes(order, base)),
     )
 
 
-def _ready(plan: Sequence[layers.Layer], order: Order, cache: Cache) -> list[Ready]:
+def _compiler(order: Order) -> Interpreter | None:
+    """Return the Python that compiles modules, if the lock asks for bytecode."""
+    if not order.lock.bytecode:
+        return None
+    from mxenv.engines import _bytecode  # noqa: PLC0415 - imported late: few images ask for it
+
+    return _bytecode.interpreter(order)
+
+
+def _ready(
+    plan: Sequence[layers.Layer], order: Order, cache: Cache, compiler: Interpreter | None
+) -> list[Ready]:
     """Make every layer of ours, from the bottom up, and hold them against one another."""
     with ThreadPoolExecutor(min(WORKERS, os.cpu_count() or 1)) as pool:
         # The first error ends the build; what waits behind it never starts.
-        ready = _all(pool, [_maker(layer, order, cache) for layer in plan], _by_size(plan))
+        ready = _all(
+            pool, [_maker(layer, order, cache, compiler) for layer in plan], _by_size(plan)
+        )
     ready.append(_layer.of_lock(order, cache))
     owners = [(layer.title, layer.blob.entries) for layer in ready]
     layers.check_union(owners)
@@ -114,8 +134,10 @@ def _ready(plan: Sequence[layers.Layer], order: Order, cache: Cache) -> list[Rea
     return ready
 
 
-def _maker(layer: layers.Layer, order: Order, cache: Cache) -> Callable[[], Ready]:
-    return lambda: _layer.of_wheels(layer, order, cache)
+def _maker(
+    layer: layers.Layer, order: Order, cache: Cache, compiler: Interpreter | None
+) -> Callable[[], Ready]:
+    return lambda: _layer.of_wheels(layer, order, cache, compiler)
 
 
 def _by_size(plan: Sequence[layers.Layer]) -> list[int]:

@@ -205,3 +205,9 @@ def test_a_file_that_is_another_s_folder_is_refused(order: int) -> None:
     owners = [("a", [entry("/x/f")]), ("b", [entry("/x/f/g"), entry("/x/h/i/j")])]
     with pytest.raises(Incompatible, match="both bring it"):
         check_union(owners[::order])
+
+
+def test_who_compiles_modules_is_part_of_a_layer_if_anybody_does() -> None:
+    lock = lock_of(package("a"))
+    keys = {plan(lock, base_layers=0, compiler=each)[0].key for each in ("", "3.11.2", "3.11.7")}
+    assert len(keys) == 3
