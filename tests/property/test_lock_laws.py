@@ -111,7 +111,8 @@ locks = st.builds(
     variables=unique(variables, lambda pair: pair[0]),
     files=unique(files, lambda file: file[0].target),
     models=many,
-    system=many,
+    system=st.lists(st.sampled_from(["jq", "g++=4:12.2.0-3"]), max_size=3).map(tuple),
+    run=many,
     host=many,
     relied=st.one_of(
         st.none(),
