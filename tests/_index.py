@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -196,7 +197,7 @@ def _answer(handler: BaseHTTPRequestHandler, index: Index, folder: Path) -> None
     elif path.startswith("/simple/"):
         _page(handler, index, folder, path.split("/")[2])
     else:
-        _file(handler, index, folder / path.rpartition("/")[2])
+        _file(handler, index, folder / unquote(path.rpartition("/")[2]))
 
 
 def _page(handler: BaseHTTPRequestHandler, index: Index, folder: Path, project: str) -> None:
