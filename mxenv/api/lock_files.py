@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from mxenv.lock_merge import Merged
 
 PACKAGE = "python.package"
+MARK = "lock-version"
+"""What every PEP 751 file has, and no snapshot."""
 
 
 def merge(base: Path, ours: Path, theirs: Path, *, out: Path | None = None) -> Merged:
@@ -51,15 +53,15 @@ def export(lock: Path, *, form: str, out: Path | None = None) -> str:
 def held(target: str, *, now: datetime) -> Lock | Snapshot:
     """Return what ``target`` names: a lock, a snapshot, a recording, or what an address reaches.
 
-    A pipe has no name that tells, and can be read but once: its first sign does.
+    A pipe has no name that tells, and can be read but once: what it holds does.
     """
     path = Path(target)
     if not _may_be_a_lock(path):
         return nodes.snapshot_of(target, now=now)
     text = project.lock_text(path)
-    if text.startswith("{"):
-        return snapshot.from_json(text, context=target)
-    return project.parse_lock(text, path)
+    if path.suffix == ".toml" or MARK in text:
+        return project.parse_lock(text, path)
+    return snapshot.from_json(text, context=target)
 
 
 def _may_be_a_lock(path: Path) -> bool:

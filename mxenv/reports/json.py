@@ -112,7 +112,7 @@ def comparison(given: Comparison, page: Page) -> str:  # noqa: ARG001 - no page 
 def locks(given: Locks, page: Page) -> str:  # noqa: ARG001 - no page to lay out
     """Return every difference of two locks."""
     document = {
-        "schema": "mxenv.lock-diff/1",
+        "schema": "mxenv.lockdiff/1",
         "before": given.before,
         "after": given.after,
         "changes": [
