@@ -452,6 +452,13 @@ CODES: Mapping[str, Code] = {
         how="The platform in the lock was compared with what the node says that it is.",
         remedy="Take the image that was locked for this kind of machine.",
     ),
+    "MX335": Code(
+        title="the lock of the image",
+        meaning="Which lock an image was made from, as told without its layers: by its manifest, "
+        "or by the digest in its configuration.",
+        how="The digest was compared with that of the lock.",
+        remedy="Name the lock that the image was built from.",
+    ),
     "MX340": Code(
         title="what goes with the image agrees",
         meaning="Lock, snapshot, verdict, SBOM and provenance are attached to the image, and speak "

@@ -9,6 +9,7 @@ import click
 
 from mxenv.cli import _options, _status
 from mxenv.cli._output import Output, answers
+from mxenv.errors import UsageError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,6 +31,13 @@ if TYPE_CHECKING:
     multiple=True,
     help="Demand that the image is signed with this key, or one of several.",
 )
+@click.option(
+    "--node",
+    "before",
+    metavar="SNAPSHOT",
+    multiple=True,
+    help="Say whether the image will run on that node, from its snapshot, before it starts there.",
+)
 @answers()
 def COMMAND(  # noqa: N802, PLR0913 - a constant; every option is an argument
     output: Output,
@@ -39,6 +47,7 @@ def COMMAND(  # noqa: N802, PLR0913 - a constant; every option is an argument
     env: str | None,
     wheelhouse: Path | None,
     keys: tuple[Path, ...],
+    before: tuple[str, ...],
 ) -> None:
     """Compare an image, or a node, with the lock that it should be made from.
 
@@ -53,13 +62,21 @@ def COMMAND(  # noqa: N802, PLR0913 - a constant; every option is an argument
             lock, address, now=now, wheelhouse=wheelhouse, env=env, wanted=wanted, keys=keys
         )
 
+    if before:
+        from mxenv.api import scheduling  # noqa: PLC0415 - imported late: images only
+
+        if asked.many:
+            raise UsageError("--node is for one image", hint="give --on once")
+        verdicts = scheduling.before(lock, asked.address, before, now=now, keys=keys)
+        output.verdicts(verdicts)
+        sys.exit(_status.STATUS[_status.worst(verdicts)])
     if asked.many:
         from mxenv.api import fleets  # noqa: PLC0415 - imported late: one node needs none of it
 
         with output.nodes_done() as told:
-            fleet, verdicts = fleets.compare(asked.tour(told), compared)
-        output.judged_fleet(fleet, verdicts)
-        sys.exit(_status.of_fleet(fleet, verdicts))
+            fleet, judged = fleets.compare(asked.tour(told), compared)
+        output.judged_fleet(fleet, judged)
+        sys.exit(_status.of_fleet(fleet, judged))
     verdict = compared(asked.address, asked.wanted())
     output.verdicts((verdict,))
     sys.exit(_status.STATUS[verdict.outcome])
