@@ -130,7 +130,7 @@ def _given(path: str, data: bytes, *, mode: int, place: str) -> Content:
 
 def of_lock(order: Order, cache: Cache) -> Ready:
     """Return the last layer: the lock, its verdict, the start gate, and the added files."""
-    contents = [*_documents(order), *_added(order)]
+    contents = [*documents(order), *added(order)]
     inputs = [[c.path, c.mode, c.size, c.hash] for c in contents]
     skipped = base_directories(order.lock)
     key = hashlib.sha256(json.dumps(["lock", FORMAT, inputs, sorted(skipped)]).encode()).hexdigest()
@@ -152,7 +152,7 @@ def of_lock(order: Order, cache: Cache) -> Ready:
     )
 
 
-def _documents(order: Order) -> Iterator[Content]:
+def documents(order: Order) -> Iterator[Content]:
     """Yield what mxenv itself puts into every image."""
     lock = order.lock
     yield _given(lock_path(lock.name), order.lock_text.encode(), mode=0o644, place="lock")
@@ -168,7 +168,7 @@ def _documents(order: Order) -> Iterator[Content]:
     yield _given(START_GATE, script, mode=0o755, place="start gate")
 
 
-def _added(order: Order) -> Iterator[Content]:
+def added(order: Order) -> Iterator[Content]:
     """Yield the files of the project, which must be those that were locked."""
     for file, sha256 in order.lock.files:
         path = order.files / file.source
