@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
     from mxenv.errors import InvalidFile
 
+UNKNOWN = "unknown field"
+"""What is wrong with a field that a later mxenv may well know."""
+
 
 def document(text: str, *, context: str, error: type[InvalidFile]) -> Table:
     """Return the root table of ``text``; every error of its readers is an ``error``."""
@@ -51,7 +54,7 @@ class Table:
             if name not in known:
                 near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
                 hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
-                self.fail(name, "unknown field", hint=hint)
+                self.fail(name, UNKNOWN, hint=hint)
 
     def text(self, name: str, default: str | None = None) -> str:
         """Return a string; without ``default`` it has to be there, and not be empty."""

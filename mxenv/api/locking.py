@@ -79,6 +79,7 @@ def lock(  # noqa: PLR0913 - what a lock depends on, each of it a choice of the 
     image, hashes = read_image(image_toml)
     path = lock_path(image_toml, out)
     before = project.existing_lock(path)
+    lost = (f"{path} was damaged, and counts for nothing",) if path.exists() and not before else ()
     root = project.root_of(image_toml)
     try:
         ground = bases.stand(
@@ -114,7 +115,7 @@ def lock(  # noqa: PLR0913 - what a lock depends on, each of it a choice of the 
         lock=made,
         changed=changed,
         verdict=verdict,
-        notes=(*ground.notes, *settled.notes),
+        notes=(*lost, *ground.notes, *settled.notes),
     )
 
 

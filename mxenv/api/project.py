@@ -9,7 +9,7 @@ import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mxenv import _files, _plugins
+from mxenv import _files, _plugins, table
 from mxenv import image as images
 from mxenv import lock as locks
 from mxenv._hashing import sha256_of
@@ -17,7 +17,8 @@ from mxenv.api import nodes
 from mxenv.conflict_marks import first_mark, our_side
 from mxenv.constraint import Constraint
 from mxenv.errors import ImageError, LockError, UsageError
-from mxenv.image import LAYOUT
+from mxenv.image import IN_FILES
+from mxenv.stores import places
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,6 +32,7 @@ LARGEST = 1 << 24
 """Bytes; an image description or a lock above this was not written by anybody."""
 _MARK = b"[tool.mxenv"
 """What a file has that was a lock of mxenv, whatever happened to the rest of it."""
+UNKNOWN_HERE = "unknown field, which would be lost"
 _LOCK_NAME = re.compile(r"pylock\.([^.]+)\.toml")
 
 
@@ -58,18 +60,16 @@ def _roots(path: Path) -> tuple[Path, ...]:
 
 
 def base_of(lock: Lock, path: Path) -> str:
-    """Return where the base is read; a layout's folder is relative to the project."""
+    """Return where the base is read; what lies in files is relative to the project."""
     reference = lock.base.reference
-    if not reference.startswith(LAYOUT):
+    if not reference.startswith(IN_FILES):
         return reference
-    name = reference.removeprefix(LAYOUT)
-    # A tag may have moved on, or be gone: the digest is what was locked.
-    head, colon, tag = name.rpartition(":")
-    plain = head if colon and head and "/" not in tag else name
     for root in _roots(path):
-        for folder in (root / name.partition("@")[0], root / plain):
-            if (folder / "oci-layout").is_file():
-                return f"{LAYOUT}{folder}@{lock.base.digest}"
+        address = places.below(reference, root)
+        found = places.path_of(address)[0]
+        if found.is_file() or (found / "oci-layout").is_file():
+            # A tag may have moved on, or be gone: the digest is what was locked.
+            return places.pinned(address, lock.base.digest)
     return reference
 
 
@@ -123,7 +123,10 @@ def existing_lock(path: Path) -> Lock | None:
     try:
         text = lock_text(path)
         return parse_lock(our_side(text) if first_mark(text) else text, path)
-    except LockError:
+    except LockError as error:
+        if error.message == table.UNKNOWN:
+            hint = "an mxenv that knows it may have written it; remove the file to lock anew"
+            raise LockError(UNKNOWN_HERE, context=error.context, hint=hint) from None
         _keep_of_others(path)
         if path.is_file() and path.stat().st_size <= LARGEST and _MARK in path.read_bytes():
             return None
