@@ -6,6 +6,8 @@ import csv
 import hashlib
 import io
 import re
+import shlex
+import unicodedata
 from base64 import urlsafe_b64encode
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -32,11 +34,15 @@ ALGORITHMS = frozenset({"sha256", "sha384", "sha512"})
 _METADATA = re.compile(r"\.(?:dist|egg)-info$|\.egg(?:-link)?$", re.IGNORECASE)
 """How the names of files and folders end that tell Python of a distribution."""
 
-LONGEST = 125
-"""A longer interpreter's path, or one with a space, does not fit the first line of a script."""
+LONGEST = 124
+"""A longer interpreter's path, or one with a space, does not fit the first line of a script: with
+``#!`` and the line's end that are the 127 bytes that every kernel reads."""
+
+IMPORTED = re.compile(r"\.(?:py|pth|so)$|\.dist-info/")
+"""What Python looks for by name, where two spellings of one name would be two modules of it."""
 
 SCRIPT = """\
-#!{interpreter}
+{shebang}
 import sys
 
 from {module} import {name}
@@ -135,7 +141,20 @@ class _Plan:
                 f"is {name} {metadata.get('version', '')}, "
                 f"but {package.name} {package.version} was locked",
             )
+        self._named(folders[0], package)
         return folders[0]
+
+    def _named(self, folder: str, package: Package) -> None:
+        """Refuse a metadata folder that is called after another distribution, or data of one."""
+        name, _, version = folder.removesuffix(".dist-info").rpartition("-")
+        if normalised(name) != package.name or not same_version(version, package.version):
+            raise self._refusal(
+                folder, f"is not named after {package.name} {package.version}, which was locked"
+            )
+        data = folder.removesuffix(".dist-info") + ".data"
+        for top in {name.partition("/")[0] for name in self.archive.members if "/" in name}:
+            if top.endswith(".data") and top != data:
+                raise self._refusal(top, f"is a folder of data, and not {data}")
 
     def _headers(self, name: str) -> Mapping[str, str]:
         """Return the headers of ``METADATA`` or ``WHEEL``, their names in lower case."""
@@ -216,14 +235,11 @@ class _Plan:
         # The library's parser asserts, and lets errors of configparser pass.
         except Exception as error:
             raise self._refusal(name, f"is not understood: {error!r}") from error
-        interpreter = self.target.interpreter
-        if points and (" " in interpreter or len(interpreter) > LONGEST):
-            raise self._refusal(name, f"{interpreter!r} does not fit the first line of a script")
         for script, module, attribute, _ in points:
             if unsafe(script) or "/" in script:
                 raise self._refusal(name, f"{script!r} is no name for a script")
             text = SCRIPT.format(
-                interpreter=interpreter,
+                shebang=shebang(self.target.interpreter),
                 module=module,
                 name=attribute.partition(".")[0],
                 attribute=attribute,
@@ -233,6 +249,7 @@ class _Plan:
     def _members(self) -> Iterator[Installed]:
         """Yield the files of the wheel, each checked to be in its RECORD."""
         hashes = self._hashes()
+        self._distinct()
         left_out = {
             f"{self.info}/{name}"
             # The first three are the installer's own to write; a signature is over the old RECORD.
@@ -241,24 +258,45 @@ class _Plan:
         for member in self.archive.members.values():
             if member.name in left_out:
                 continue
-            hash_ = hashes.get(member.name)
+            hash_, size = hashes.get(member.name, (None, ""))
             if hash_ is None:
                 raise self._refusal(member.name, "is not in RECORD")
+            if size not in {"", str(member.size)}:
+                raise self._refusal(member.name, f"has {member.size} bytes, RECORD says {size}")
             if hash_.partition("=")[0] not in ALGORITHMS:
                 raise self._refusal(member.name, "has no SHA-256 or better in RECORD")
             # Bytecode belongs to the interpreter that made it; a wheel's could say anything.
             if "__pycache__" not in member.name.split("/"):
                 yield self._placed(member, hash_)
 
-    def _hashes(self) -> Mapping[str, str]:
-        """Return what RECORD says of each file."""
+    def _distinct(self) -> None:
+        """Refuse two members whose names are one to people, or to Python on some disk.
+
+        Names that differ in case alone are two on Linux, and headers of C have such names.
+        """
+        seen: dict[str, str] = {}
+        for name in self.archive.members:
+            plain = unicodedata.normalize("NFKC", name)
+            keys = (plain, plain.casefold()) if IMPORTED.search(name) else (plain,)
+            for key in dict.fromkeys(keys):
+                other = seen.setdefault(key, name)
+                if other != name:
+                    raise self._refusal(name, f"is there twice, as {other} as well")
+
+    def _hashes(self) -> Mapping[str, tuple[str, str]]:
+        """Return what RECORD says of each file: hash and size."""
         name = f"{self.info}/RECORD"
         try:
             text = self.archive.read(name, RECORD_LIMIT).decode()
             rows = [row for row in csv.reader(io.StringIO(text)) if row]
-            return {path: hash_.rstrip("=") for path, hash_, _ in rows}
+            found = {path: (hash_.rstrip("="), size) for path, hash_, size in rows}
         except (ValueError, csv.Error) as error:
             raise self._refusal(name, "is no table of path, hash and size") from error
+        said: dict[str, tuple[str, ...]] = {}
+        for row in rows:
+            if said.setdefault(row[0], tuple(row)) != tuple(row):
+                raise self._refusal(name, f"says two things of {row[0]!r}")
+        return found
 
     def _placed(self, member: Member, hash_: str) -> Installed:
         """Return where a file goes, by the folder that it lies in."""
@@ -282,7 +320,7 @@ class _Plan:
         if scheme == "scripts":
             data = self._checked(member, hash_) if member.size <= RECORD_LIMIT else b""
             if data.startswith(b"#!python"):
-                line = f"#!{self.target.interpreter}\n".encode()
+                line = f"{shebang(self.target.interpreter)}\n".encode()
                 return _written(path, line + data.partition(b"\n")[2], mode=mode)
         return Installed(path=path, mode=mode, size=member.size, hash=hash_, member=member)
 
@@ -314,6 +352,16 @@ class _Plan:
         text = io.StringIO()
         csv.writer(text, lineterminator="\n").writerows(sorted(rows))
         return _written(own, text.getvalue().encode())
+
+
+def shebang(interpreter: str) -> str:
+    """Return how a script begins that this interpreter runs.
+
+    Where its path does not fit, ``sh`` hands over to it: what tells it so is a string to Python.
+    """
+    if " " not in interpreter and len(interpreter.encode()) <= LONGEST:
+        return f"#!{interpreter}"
+    return f"#!/bin/sh\n'''exec' {shlex.quote(interpreter)} \"$0\" \"$@\"\n' '''"
 
 
 def text_of(digest: bytes, algorithm: str) -> str:

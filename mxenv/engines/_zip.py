@@ -35,6 +35,9 @@ CHUNK = 1024 * 1024
 LOCAL = struct.Struct("<4s2xH18xHH")
 """Of a member's own header: signature, flags, lengths of name and extra field."""
 
+LAST, LAST_SIZE = b"PK\5\6", 22
+"""How the record begins that ends a zip file, and how long it is without a comment."""
+
 UTF8 = 0x800
 """The flag that says that a name is in UTF-8 (else in code page 437)."""
 
@@ -67,11 +70,12 @@ class Archive:
         self._file = file
         try:
             with zipfile.ZipFile(file) as archive:
-                infos = archive.infolist()
+                infos, comment = archive.infolist(), archive.comment
         except (zipfile.BadZipFile, NotImplementedError, ValueError, struct.error) as error:
             raise WheelError(f"is no zip file: {error}", context=name) from error
         if len(infos) > MEMBERS:
             raise self._refusal("", f"has {len(infos)} files, more than {MEMBERS}")
+        self._alone(min((info.header_offset for info in infos), default=0), len(comment))
         self.members: dict[str, Member] = {}
         end = 0
         for info in sorted(infos, key=lambda info: info.header_offset):
@@ -83,6 +87,14 @@ class Archive:
         total = sum(member.size for member in self.members.values())
         if total > max(HARMLESS, RATIO * end):
             raise self._refusal("", f"unpacks to {total} bytes, over {RATIO} times its size")
+
+    def _alone(self, first: int, comment: int) -> None:
+        """Refuse bytes before the first member or after the end, which some readers begin with."""
+        size = os.fstat(self._file.fileno()).st_size
+        end = os.pread(self._file.fileno(), len(LAST), max(size - LAST_SIZE - comment, 0))
+        if first or end != LAST:
+            where = "before its first member" if first else "after its end"
+            raise self._refusal("", f"is no zip file alone: there are bytes {where}")
 
     def _refusal(self, member: str, message: str) -> WheelError:
         """Return an error that names the wheel and the member."""

@@ -9,6 +9,8 @@ import io
 import random
 import stat
 import struct
+import subprocess
+import sys
 import tarfile
 import zipfile
 from base64 import urlsafe_b64encode
@@ -20,11 +22,12 @@ import installer.destinations
 import installer.sources
 import pytest
 from _wheels import Made, package_of, target
+from installer.scripts import Script
 
 from mxenv.engines import _blob
 from mxenv.engines._inside import check
 from mxenv.engines._layer import _content
-from mxenv.engines._wheel import opened
+from mxenv.engines._wheel import opened, shebang
 from mxenv.errors import InvalidFile, WheelError
 from mxenv.layers import STANDARD
 
@@ -320,6 +323,26 @@ REFUSED: dict[str, tuple[Made, str, str]] = {
         "/opt/env/bin/x",
         "written twice",
     ),
+    "the folder of another distribution": (
+        Made(version="2.0", metadata="Name: pkg\nVersion: 1.0\n"),
+        "pkg-2.0.dist-info",
+        "is not named after pkg 1.0",
+    ),
+    "data of another distribution": (
+        Made(files={"other-1.0.data/scripts/x": b""}),
+        "other-1.0.data",
+        "and not pkg-1.0.data",
+    ),
+    "two modules whose names differ in case alone": (
+        Made(files={"pkg/Module.py": b"1", "pkg/module.py": b"2"}),
+        "pkg/module.py",
+        "there twice, as pkg/Module.py",
+    ),
+    "two names that look the same": (
+        Made(files={"pkg/\u00e9.txt": b"1", "pkg/e\u0301.txt": b"2"}),
+        "pkg/e\u0301.txt",
+        "there twice",
+    ),
     "a file that is a folder as well": (
         Made(files={"pkg/a": b"", "pkg/a/b": b""}),
         "pkg/a",
@@ -406,7 +429,7 @@ def test_a_name_that_differs_between_the_two_headers_is_refused(tmp_path: Path) 
 
 def test_a_size_that_is_not_the_real_one_is_refused(tmp_path: Path) -> None:
     package = damaged(tmp_path, struct.pack("<I", 300), struct.pack("<I", 299), last=True)
-    with pytest.raises(InvalidFile, match=r"damaged|hash"):
+    with pytest.raises(InvalidFile, match=r"damaged|RECORD says"):
         layer(tmp_path, package)
 
 
@@ -468,8 +491,138 @@ def test_a_wheel_that_is_not_there_says_how_to_get_it(tmp_path: Path) -> None:
     assert "mxenv fetch" in caught.value.hint
 
 
-def test_an_interpreter_that_fits_no_script_s_first_line_is_refused(tmp_path: Path) -> None:
-    package = Made(entry_points=SCRIPTS).write(tmp_path)
-    where = replace(target(), interpreter="/opt/my env/python")
-    with pytest.raises(WheelError, match="first line"):
-        layer(tmp_path, package, where)
+@pytest.mark.parametrize("folder", ["my env", "it's", "long" * 40, "é" * 60, "plain"])
+def test_scripts_run_wherever_the_interpreter_lies(tmp_path: Path, folder: str) -> None:
+    (tmp_path / folder).mkdir()
+    interpreter = tmp_path / folder / "python"
+    interpreter.symlink_to(sys.executable)
+    main = b"import sys\ndef main():\n    print(sys.argv[1:])\n"
+    files = {"pkg/__init__.py": main}
+    for name, first in (("a", b"#!python"), ("b", b"#!pythonw -x\r")):
+        files[f"pkg-1.0.data/scripts/{name}"] = first + b"\nimport pkg\npkg.main()\n"
+    made = Made(files=files, entry_points="[console_scripts]\nc = pkg:main [extra, more]\n")
+    where = replace(target(), interpreter=str(interpreter))
+    for path, (data, mode) in files_of(layer(tmp_path, made.write(tmp_path), where)[0]).items():
+        file = tmp_path / "root" / path[1:]
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(data)
+        file.chmod(mode)
+    for name in "abc":
+        done = subprocess.run(
+            [tmp_path / "root" / where.scripts[1:] / name, "one", "two words"],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={"PYTHONPATH": str(tmp_path / "root" / SITE[1:])},
+        )
+        assert done.stdout == "['one', 'two words']\n"
+
+
+def test_a_first_line_is_as_the_installer_library_writes_it() -> None:
+    for interpreter in ("/usr/bin/python3", "/opt/my env/python", "/" + "x" * 123, "/" + "x" * 124):
+        script = Script(name="x", module="m", attr="f", section="console")
+        _, data = script.generate(interpreter, "posix")
+        assert data.startswith(shebang(interpreter).encode() + b"\n")
+
+
+def test_names_that_differ_in_case_alone_are_two_where_python_does_not_look_for_them(
+    tmp_path: Path,
+) -> None:
+    # Linux' own headers have such names, and packages carry them.
+    package = Made(files={"pkg/xt_MARK.h": b"1", "pkg/xt_mark.h": b"2"}).write(tmp_path)
+    found = files_of(layer(tmp_path, package)[0])
+    assert found[f"{SITE}/pkg/xt_MARK.h"][0] == b"1"
+    assert found[f"{SITE}/pkg/xt_mark.h"][0] == b"2"
+
+
+def test_a_zip64_file_is_read_like_another(tmp_path: Path) -> None:
+    package = Made().write(tmp_path)
+    path = tmp_path / package.wheel.name
+    with zipfile.ZipFile(path) as old:
+        files = {info.filename: old.read(info) for info in old.infolist()}
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in files.items():
+            with archive.open(name, "w", force_zip64=True) as member:
+                member.write(data)
+    found = files_of(layer(tmp_path, package_of(path, "pkg", "1.0"))[0])
+    assert found[f"{SITE}/pkg/__init__.py"][0] == files["pkg/__init__.py"]
+
+
+def test_a_member_whose_sizes_follow_it_is_read_like_another(tmp_path: Path) -> None:
+    package = Made().write(tmp_path)
+    path = tmp_path / package.wheel.name
+    with zipfile.ZipFile(path) as old:
+        files = {info.filename: old.read(info) for info in old.infolist()}
+
+    class Pipe(io.BytesIO):
+        def seekable(self) -> bool:
+            return False
+
+        def tell(self) -> int:
+            raise OSError
+
+    stream = Pipe()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in files.items():
+            archive.writestr(name, data)
+    path.write_bytes(stream.getvalue())
+    found = files_of(layer(tmp_path, package_of(path, "pkg", "1.0"))[0])
+    assert found[f"{SITE}/pkg/__init__.py"][0] == files["pkg/__init__.py"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"), [(b"#!/bin/sh\n", b""), (b"", b"more"), (b"", bytes(99))]
+)
+def test_bytes_before_or_after_the_zip_file_are_refused(
+    tmp_path: Path, before: bytes, after: bytes
+) -> None:
+    package = Made().write(tmp_path)
+    path = tmp_path / package.wheel.name
+    path.write_bytes(before + path.read_bytes() + after)
+    with pytest.raises(WheelError, match=r"before its first|after its end"):
+        layer(tmp_path, package_of(path, "pkg", "1.0"))
+
+
+def test_a_zip_file_s_comment_is_no_harm(tmp_path: Path) -> None:
+    def comment(archive: zipfile.ZipFile) -> None:
+        archive.comment = b"made on a Monday"
+
+    layer(tmp_path, with_members(comment, tmp_path))
+
+
+def test_an_encrypted_member_is_refused(tmp_path: Path) -> None:
+    package = Made().write(tmp_path)
+    path = tmp_path / package.wheel.name
+    content = bytearray(path.read_bytes())
+    # The flags in the directory and in the member's own header.
+    content[content.index(b"PK\1\2") + 8] |= 1
+    content[6] |= 1
+    path.write_bytes(content)
+    with pytest.raises(WheelError, match="is encrypted"):
+        layer(tmp_path, package_of(path, "pkg", "1.0"))
+
+
+def rewritten(folder: Path, change: Callable[[str], str]) -> Package:
+    """Return a right wheel but for its RECORD."""
+    package = Made().write(folder)
+    path = folder / package.wheel.name
+    with zipfile.ZipFile(path) as old:
+        files = {info.filename: old.read(info) for info in old.infolist()}
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in files.items():
+            record = name.endswith("RECORD")
+            archive.writestr(name, change(data.decode()) if record else data)
+    return package_of(path, "pkg", "1.0")
+
+
+def test_a_record_with_another_size_or_two_rows_for_one_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(WheelError, match="RECORD says 299"):
+        layer(tmp_path, rewritten(tmp_path, lambda text: text.replace(",300\n", ",299\n")))
+    more = "pkg/__init__.py,sha256=AAAA,300\n"
+    with pytest.raises(WheelError, match=r"says two things of .pkg/__init__\.py."):
+        layer(tmp_path, rewritten(tmp_path, lambda text: text + more))
+
+
+def test_a_record_without_sizes_or_with_a_row_twice_is_taken(tmp_path: Path) -> None:
+    layer(tmp_path, rewritten(tmp_path, lambda text: text.replace(",300\n", ",\n")))
+    layer(tmp_path, rewritten(tmp_path, lambda text: text + text))
