@@ -33,7 +33,8 @@ class Image:
     name: str
     """Also the ``<name>`` of ``lockfiles/pylock.<name>.toml``; no dot in it (PEP 751)."""
     base: str
-    """``scratch``, an image reference (``host/repository:tag`` or ``@sha256:…``), ``oci:DIR``."""
+    """``scratch``, an image reference (``host/repository:tag`` or ``@sha256:…``), ``oci:DIR``,
+    ``docker-archive:FILE``."""
     accelerator: str = "metax"
     """The vendor the image is for; ``none`` if it holds nothing for an accelerator."""
     platform: str = "linux/amd64"
@@ -58,8 +59,9 @@ class Image:
 
 
 SCRATCH = "scratch"
-LAYOUT = "oci:"
-"""What a base begins with that lies in an OCI image layout."""
+LAYOUT, ARCHIVE = "oci:", "docker-archive:"
+"""What a base begins with that lies in an OCI image layout, or in what ``docker save`` wrote."""
+IN_FILES = (LAYOUT, ARCHIVE)
 
 
 def parse(text: str, *, context: str) -> Image:

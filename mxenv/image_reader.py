@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from mxenv import archive, table
 from mxenv.codes import CODES
 from mxenv.errors import ImageError
-from mxenv.image import LAYOUT, SCHEMA, SCRATCH, AddedFile, Image
+from mxenv.image import IN_FILES, SCHEMA, SCRATCH, AddedFile, Image
 from mxenv.layers import SHARE
 from mxenv.verdict import Waiver
 
@@ -108,13 +108,13 @@ def named(root: Table) -> str:
 def base(entry: Table, field: str) -> str:
     """Return the base that ``field`` names."""
     text = entry.text(field)
-    if text == SCRATCH or (text.startswith(LAYOUT) and text != LAYOUT):
+    if text == SCRATCH or (text.startswith(IN_FILES) and text not in IN_FILES):
         return text
     if not _REFERENCE.fullmatch(text):
         entry.fail(
             field,
             f"{text!r} is no image reference",
-            hint="'scratch', 'oci:DIR', or 'host/repository:tag' with the registry's host named",
+            hint="'scratch', oci:DIR, docker-archive:FILE, or host/repository:tag, its host named",
         )
     return text
 

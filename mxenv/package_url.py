@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from mxenv.image import LAYOUT
+from mxenv.image import ARCHIVE, IN_FILES, LAYOUT
 
 if TYPE_CHECKING:
     from mxenv.lock import Base, Package
@@ -26,8 +26,9 @@ def of_python(name: str, version: str) -> str:
 def of_base(base: Base) -> str:
     """Return the package URL of a base image: by digest, its repository as a qualifier."""
     place = base.reference.partition("@")[0]
-    local = place.startswith(LAYOUT)
-    head, _, last = place.removeprefix(LAYOUT).rstrip("/").rpartition("/")
+    local = place.startswith(IN_FILES)
+    place = place.removeprefix(LAYOUT).removeprefix(ARCHIVE)
+    head, _, last = place.rstrip("/").rpartition("/")
     name = last.partition(":")[0].lower() or "base"
     repository = "" if local else f"?repository_url={_quoted(f'{head}/{name}')}"
     return f"pkg:oci/{_quoted(name)}@{_quoted(base.digest)}{repository}"

@@ -155,21 +155,22 @@ def describe(
     own = f"{configuration.get('os')}/{configuration.get('architecture')}"
     if platform and not fits(own, platform):
         raise complain(f"is an image for {own}, not for {platform}")
-    diff_ids = _diff_ids(configuration, complain)
-    if len(diff_ids) != len(layers):
-        raise complain(f"has {len(layers)} layers, its configuration names {len(diff_ids)}")
+    plain = diff_ids(configuration, complain)
+    if len(plain) != len(layers):
+        raise complain(f"has {len(layers)} layers, its configuration names {len(plain)}")
     return ImageDescription(
         manifest=found,
         config=config,
         configuration=configuration,
         layers=layers,
-        diff_ids=diff_ids,
+        diff_ids=plain,
     )
 
 
-def _diff_ids(configuration: Mapping[str, object], complain: Complain) -> tuple[str, ...]:
+def diff_ids(configuration: Mapping[str, object], complain: Complain) -> tuple[str, ...]:
+    """Return the digests of the uncompressed layers."""
     rootfs = configuration.get("rootfs")
-    diff_ids = rootfs.get("diff_ids") if isinstance(rootfs, dict) else None
-    if not isinstance(diff_ids, list) or not all(is_digest(one) for one in diff_ids):
+    found = rootfs.get("diff_ids") if isinstance(rootfs, dict) else None
+    if not isinstance(found, list) or not all(is_digest(one) for one in found):
         raise complain("rootfs.diff_ids of its configuration is not a list of digests")
-    return tuple(diff_ids)
+    return tuple(found)

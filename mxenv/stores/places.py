@@ -9,19 +9,26 @@ if TYPE_CHECKING:
 
     from mxenv.stores import Source
 
-LAYOUT, IMAGE = "oci", "image"
+LAYOUT, ARCHIVE, IMAGE = "oci", "docker-archive", "image"
 """The schemes, as transports have them."""
-FILES = frozenset({LAYOUT})
+FILES = frozenset({LAYOUT, ARCHIVE})
 """Those that name something in the file system."""
 
 
 def source_of(address: str) -> Source:
-    """Open the image at ``oci:DIR``, or in a registry at ``image:REF`` or ``REF``."""
+    """Open the image at ``oci:DIR``, ``docker-archive:FILE``, or in a registry at ``image:REF``.
+
+    A reference without a scheme names an image in a registry as well.
+    """
     scheme, rest = parts(address)
     if scheme == LAYOUT:
         from mxenv.stores import layout  # noqa: PLC0415 - imported late: only one of them
 
         return layout.open_source(rest)
+    if scheme == ARCHIVE:
+        from mxenv.stores import docker_archive  # noqa: PLC0415 - imported late: the same
+
+        return docker_archive.open_source(rest)
     from mxenv.stores import registry  # noqa: PLC0415 - imported late: it brings requests
 
     return registry.open_source(rest)
@@ -38,11 +45,17 @@ def parts(address: str) -> tuple[str, str]:
 def pinned(address: str, digest: str) -> str:
     """Return ``address`` so that it names ``digest`` there, whatever its tag leads to by then."""
     scheme, rest = parts(address)
-    if scheme == LAYOUT:
-        from mxenv.stores import layout  # noqa: PLC0415 - imported late: only one of them
+    if scheme not in FILES:
+        return f"{scheme}:{rest.partition('@')[0]}@{digest}"
+    return f"{scheme}:{path_of(address)[0]}@{digest}"
 
-        return f"{scheme}:{layout.split(rest)[0]}@{digest}"
-    return f"{scheme}:{rest.partition('@')[0]}@{digest}"
+
+def path_of(address: str) -> tuple[Path, str]:
+    """Return the folder or file that an address names, and the tag or digest in it."""
+    from mxenv.stores import docker_archive, layout  # noqa: PLC0415 - imported late: as above
+
+    scheme, rest = parts(address)
+    return docker_archive.split(rest) if scheme == ARCHIVE else layout.split(rest)
 
 
 def below(address: str, root: Path) -> str:

@@ -201,7 +201,7 @@ def test_without_a_list_nothing_at_all_is_run(way: str, places: Path, words: lis
 
 
 def test_every_way_to_a_node_is_covered_here() -> None:
-    silent = {"image", "oci"}  # which have no running node at all
+    silent = {"image", "oci", "docker-archive"}  # which have no running node at all
     covered = {"local", "recording", "root", "report"} | {"ssh", "docker"}  # by the shell
     assert set(transports()) <= silent | covered
 
