@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import platform
+import tempfile
 import tomllib
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mxenv import wheel_tags
@@ -22,8 +24,7 @@ if TYPE_CHECKING:
 
 def resolved(requires: Iterable[str], tools: Tools) -> tuple[str, ...]:
     """Return exactly what ``requires`` is for the Python that builds, each with its hash."""
-    folder = tools.room / "requirements"
-    folder.mkdir(exist_ok=True)
+    folder = Path(tempfile.mkdtemp(dir=tools.room))
     (folder / "requirements.in").write_text("".join(f"{text}\n" for text in sorted(requires)))
     text, _ = _run.compile_pylock(folder, (), tools.indexes, python=str(tools.python))
     fitting = _fitting(tools)
@@ -33,8 +34,7 @@ def resolved(requires: Iterable[str], tools: Tools) -> tuple[str, ...]:
 
 def install(pins: Iterable[str], tools: Tools) -> None:
     """Install ``pins``, and nothing that has another hash."""
-    folder = tools.room / "installed"
-    folder.mkdir(exist_ok=True)
+    folder = Path(tempfile.mkdtemp(dir=tools.room))
     file = folder / "requirements.txt"
     file.write_text("".join(f"{pin}\n" for pin in pins))
     exactly = ("--no-deps", "--require-hashes", *_run.WHEELS_ONLY, "--python", str(tools.python))

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from mxenv.errors import EngineError, IndexFailed, UsageError
 from mxenv.resolvers import Places, _folders, _said
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from mxenv.resolvers import Indexes
 
@@ -138,12 +139,27 @@ def places(indexes: Indexes, folder: Path) -> Places:
     named = {option: [w[1] for w in words if w[0] == option and w[1:]] for option, *_ in words}
     extra, default = named.get("--extra-index-url", []), named.get("--index-url", [])
     pages = [*find_links(indexes), *named.get("--find-links", [])]
+    logins = _with_login(indexes)
     absolute = (p if "://" in p else str(indexes.directory.absolute() / p) for p in pages)
     return Places(
         find_links=tuple(dict.fromkeys(absolute)),
         # uv's default index comes last, whatever it is.
-        index=() if indexes.no_index else tuple(dict.fromkeys((*extra, *default))),
+        index=() if indexes.no_index else tuple(map(logins, dict.fromkeys((*extra, *default)))),
     )
+
+
+def _with_login(indexes: Indexes) -> Callable[[str], str]:
+    """Return what adds the logins that uv's variables give to indexes by name."""
+    known = {}
+    for text in (*indexes.index, *os.environ.get("UV_INDEX", "").split()):
+        name, named, url = text.partition("=")
+        word = f"UV_INDEX_{re.sub(r'[^A-Za-z0-9]', '_', name).upper()}"
+        user, password = os.environ.get(f"{word}_USERNAME"), os.environ.get(f"{word}_PASSWORD", "")
+        if named and user and "@" not in urlsplit(url).netloc:
+            parts = urlsplit(url)
+            login = f"{quote(user, safe='')}:{quote(password, safe='')}@"
+            known[url] = parts._replace(netloc=login + parts.netloc).geturl()
+    return lambda url: known.get(url, url)
 
 
 def _place(text: str, option: str) -> str:

@@ -17,7 +17,10 @@ _UNREACHABLE = ("Failed to fetch", "error sending request", "Request failed")
 _MISSING = ("was not found in the package registry", "was not found in the provided package")
 _NOTHING = "there are no versions of "
 _OFFLINE = ("network was disabled", "not found in the cache")
-_DAMAGED = re.compile(r"Failed to (?:download|read metadata|parse metadata)[^`]*`([^`]+)`")
+_DAMAGED = re.compile(
+    r"Failed to (?:download|read metadata|parse metadata)[^`]*`(?P<named>[^`]+)`"
+    r"|Failed to unzip wheel: (?P<file>[^\s:]+)|(?P<said>\S+==\S+) has invalid metadata"
+)
 _REFUSED = ("could not be queried", "403 Forbidden")
 _NO_PAGE = ("unexpected JSON", "unexpected HTML", "Unsupported `Content-Type`")
 _BUILT = ("Failed to build", "The build backend returned an error", "Call to `")
@@ -79,7 +82,7 @@ def _index_failed(words: list[str], text: str, hints: list[str]) -> None:
         )
     if (damaged := _DAMAGED.search(text)) is not None:
         raise IndexFailed(
-            f"{damaged[1]} is no wheel that can be read: {words[-1]}",
+            f"{damaged[damaged.lastgroup or 0]} cannot be read: {words[-1]}",
             context=context,
             hint="ask for another version of it, or tell whoever published it",
         )

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import warnings
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -96,7 +97,9 @@ class Tools:
         import build  # noqa: PLC0415 - imported late: few packages have no wheel
 
         try:
-            return ask(build.ProjectBuilder(source, str(self.python), self._quietly))
+            # What a backend deprecates is for those who publish the source to read.
+            with warnings.catch_warnings(action="ignore"):
+                return ask(build.ProjectBuilder(source, str(self.python), self._quietly))
         except build.BuildException as error:
             said = str(error)
         except build.BuildBackendException as error:

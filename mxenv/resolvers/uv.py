@@ -77,9 +77,14 @@ def _prepare(folder: Path, request: Request, fitting: tuple[Tag, ...]) -> tuple[
         *("--python-platform", _platform(request.platform, request.libc)),
         *("--constraints", str(folder / "provided.txt")),
         *(("--find-links", str(stubs)) if request.provided else ()),
-        *(("--refresh",) if "*" in request.refresh else ()),
-        *(word for name in request.refresh if name != "*" for word in ("--refresh-package", name)),
+        *(() if request.indexes.offline else _refreshed(request.refresh)),
     )
+
+
+def _refreshed(names: tuple[str, ...]) -> tuple[str, ...]:
+    if "*" in names:
+        return ("--refresh",)
+    return tuple(word for name in names for word in ("--refresh-package", name))
 
 
 def _platform(platform: str, libc: str) -> str:
