@@ -2,46 +2,50 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
-import importlib
-import io
 import posixpath
-import tarfile
 import zlib
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import IO, TYPE_CHECKING, BinaryIO, cast
+from typing import TYPE_CHECKING, Protocol
 
 from mxenv.errors import LayoutError
+from mxenv.stores._tar import Archive, Stream
+from mxenv.stores._tar_header import DIRECTORY, REGULAR
+from mxenv.stores._unpacking import ahead, packed, unpacked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from mxenv.stores import Descriptor, Source
+    from mxenv.stores._tar_header import Header
 
-_GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
-_CHUNK = 1 << 20
-_BLOCKS = 1 << 14
-"""`tarfile` copies all that it holds with each header that it reads: a little is faster."""
 _MOST = 2_000_000
 """Members of one layer; the largest images that are known have a fifth of it."""
-_HEADERS = 4 << 20
-"""Bytes that one header may have, with all that extends it: longer ones would fill the memory."""
 _SPARSE = 1 << 30
 """Bytes of a file that is mostly holes: a small layer may claim any size."""
+_CHUNK = 1 << 20
 DEEPEST = 256
 """Directories above one another: Linux cannot name many more (``PATH_MAX``)."""
 
 _KINDS = {
-    tarfile.DIRTYPE: "directory",
-    tarfile.SYMTYPE: "link",
-    tarfile.LNKTYPE: "hard link",
-    tarfile.CHRTYPE: "char",
-    tarfile.BLKTYPE: "block",
-    tarfile.FIFOTYPE: "fifo",
+    **dict.fromkeys(REGULAR, "file"),
+    DIRECTORY: "directory",
+    ord("1"): "hard link",
+    ord("2"): "link",
+    ord("3"): "char",
+    ord("4"): "block",
+    ord("6"): "fifo",
 }
+"""What counts of a layer; a volume label and the like do not."""
+
+
+class Readable(Protocol):
+    """What can be read, from its beginning to its end."""
+
+    def read(self, size: int, /) -> bytes:
+        """Return the next bytes, at most ``size`` of them; none at the end only."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,10 +62,10 @@ class Member:
     size: int
     target: str
     """Of a link its text; of a hard link a path like `path`."""
-    open: Callable[[], IO[bytes]] | None
+    open: Callable[[], Readable] | None
     """Opens the content of a file, to be read before the next member is asked for.
 
-    Of most nobody wants it, and each open one takes several thousand bytes for a while.
+    Of most nobody wants it.
     """
 
 
@@ -72,65 +76,30 @@ def members(
 
     ``check`` is called before each piece that is read, and ends it by raising.
     """
-    with damage(f"{source.name}: layer {layer.digest}"), source.blob(layer) as blob:
-        plain = _Hashed(_decompressed(blob, layer), check)
-        stream = cast("IO[bytes]", plain)  # `tarfile` only reads
-        with tarfile.open(fileobj=stream, mode="r|", bufsize=_BLOCKS) as archive:
-            yield from _members(archive, plain)
-        # The archive ends before the stream does: what pads it was announced too.
-        while plain.read(_CHUNK):
-            pass
-        while blob.read(_CHUNK):
-            pass
-        if plain.digest != diff_id:
-            raise LayoutError(
-                f"holds {plain.digest}, its configuration says {diff_id}",
-                context=f"{source.name}: layer {layer.digest}",
-            )
+    place = f"{source.name}: layer {layer.digest}"
+    with damage(place), source.blob(layer) as blob:
+        how = packed(blob)
+        # What is not packed is hashed already, as a blob.
+        digest = hashlib.sha256() if how else None
+        with ahead(unpacked(blob, how, layer.digest)) as pieces:
+            plain = _checked(pieces, digest, check)
+            yield from _members(Archive(Stream(plain)))
+            # The archive ends before the stream does: what pads it was announced too.
+            for _ in plain:
+                pass
+        found = f"sha256:{digest.hexdigest()}" if digest else layer.digest
+        if found != diff_id:
+            raise LayoutError(f"holds {found}, its configuration says {diff_id}", context=place)
 
 
-class _Hashed:
-    """A stream that remembers the digest of what was read from it."""
-
-    def __init__(self, stream: BinaryIO, check: Callable[[], None]) -> None:
-        self._stream = stream
-        self._check = check
-        self._hash = hashlib.sha256()
-        self._at = 0
-        # The first header is read when the archive is opened.
-        self.until: int | None = _HEADERS
-        """Where reading has to stop, while only a header is looked for."""
-
-    @property
-    def digest(self) -> str:
-        return "sha256:" + self._hash.hexdigest()
-
-    def read(self, size: int = -1, /) -> bytes:
-        self._check()
-        data = self._stream.read(size)
-        self._hash.update(data)
-        self._at += len(data)
-        if self.until is not None and self._at > self.until:
-            raise ValueError(f"a header is longer than {_HEADERS} bytes")
-        return data
-
-
-def _decompressed(blob: BinaryIO, layer: Descriptor) -> BinaryIO:
-    """Return the tar file in ``blob``, by how it begins: names of media types are often wrong."""
-    start = cast("io.BufferedReader", blob).peek(len(_ZSTD))[: len(_ZSTD)]
-    if start.startswith(_GZIP):
-        return cast("BinaryIO", io.BufferedReader(gzip.GzipFile(fileobj=blob), _CHUNK))
-    if start != _ZSTD:
-        return blob
-    try:
-        zstd = importlib.import_module("compression.zstd")  # Python 3.14 has it
-    except ImportError:
-        raise LayoutError(
-            "is compressed with zstd, which this Python cannot read",
-            context=f"layer {layer.digest}",
-            hint="run mxenv on Python 3.14 or newer, or push the image with gzip",
-        ) from None
-    return cast("BinaryIO", zstd.ZstdFile(blob))
+def _checked(
+    pieces: Iterator[bytes], digest: hashlib._Hash | None, check: Callable[[], None]
+) -> Iterator[bytes]:
+    for piece in pieces:
+        check()
+        if digest is not None:
+            digest.update(piece)
+        yield piece
 
 
 @contextmanager
@@ -138,42 +107,70 @@ def damage(place: str) -> Iterator[None]:
     """Say what is wrong with a layer when reading it, or a member of it, fails."""
     try:
         yield
-    except (tarfile.TarError, zlib.error, EOFError, OSError, ValueError) as error:
+    except (zlib.error, EOFError, OSError, ValueError) as error:
         raise LayoutError(f"is damaged: {str(error) or 'it ends early'}", context=place) from error
 
 
-def _members(archive: tarfile.TarFile, stream: _Hashed) -> Iterator[Member]:
+def _members(archive: Archive) -> Iterator[Member]:
     for ordinal in range(_MOST):
-        # `tarfile` reads a header whole, however long it says that it is.
-        stream.until = archive.offset + _HEADERS
-        info = archive.next()
-        stream.until = None
-        if info is None:
+        header = archive.next()
+        if header is None:
             return
-        # The archive keeps every header it has seen, and a layer has many.
-        archive.members.clear()  # type: ignore[attr-defined]
-        kind = _KINDS.get(info.type, "file")
-        if kind == "file" and not info.isreg():
-            continue  # a volume label and the like
-        path = confined(info.name)
+        kind = _KINDS.get(header.type)
+        if kind is None:
+            continue
+        path = confined(header.name)
         if path.count("/") > DEEPEST:
             raise ValueError("its folders are nested too deep")
-        if info.issparse() and info.size > _SPARSE:
-            raise ValueError(f"{path!r} claims {info.size} bytes, most of them holes")
+        if header.sparse is not None and header.size > _SPARSE:
+            raise ValueError(f"{path!r} claims {header.size} bytes, most of them holes")
         yield Member(
             ordinal=ordinal,
             path=path,
             kind=kind,
-            mode=info.mode & 0o7777,
-            size=info.size if kind == "file" else 0,
-            target=confined(info.linkname) if kind == "hard link" else info.linkname,
-            open=partial(_content, archive, info) if kind == "file" else None,
+            mode=header.mode & 0o7777,
+            size=header.size if kind == "file" else 0,
+            target=confined(header.link) if kind == "hard link" else header.link,
+            open=partial(_opened, archive, header) if kind == "file" else None,
         )
     raise ValueError(f"it has more than {_MOST} members")
 
 
-def _content(archive: tarfile.TarFile, info: tarfile.TarInfo) -> IO[bytes]:
-    return cast("IO[bytes]", archive.extractfile(info))  # it is a file
+def _opened(archive: Archive, header: Header) -> Readable:
+    return _Content(archive, _runs(header))
+
+
+def _runs(header: Header) -> Iterator[tuple[bool, int]]:
+    """Yield what the content is made of: whether it is a hole, and how many bytes."""
+    if header.sparse is None:
+        yield False, header.size
+        return
+    end = 0
+    for offset, size in zip(header.sparse[::2], header.sparse[1::2], strict=True):
+        yield True, offset - end
+        yield False, size
+        end = offset + size
+    yield True, header.size - end
+
+
+class _Content:
+    """The content of a member, its holes as zeros."""
+
+    def __init__(self, archive: Archive, runs: Iterator[tuple[bool, int]]) -> None:
+        self._archive = archive
+        self._runs = runs
+        self._hole, self._left = False, 0
+
+    def read(self, size: int, /) -> bytes:
+        while not self._left:
+            run = next(self._runs, None)
+            if run is None:
+                return b""
+            self._hole, self._left = run
+        size = min(size, self._left, _CHUNK)
+        data = bytes(size) if self._hole else self._archive.some(size)
+        self._left -= len(data)
+        return data
 
 
 def confined(name: str) -> str:

@@ -7,7 +7,10 @@ import os
 import shutil
 import tempfile
 from dataclasses import dataclass, field
-from typing import IO, BinaryIO, cast
+from typing import IO, TYPE_CHECKING, BinaryIO, cast
+
+if TYPE_CHECKING:
+    from mxenv.stores._layer import Readable
 
 MOST = 8 << 30
 """Bytes of all contents together."""
@@ -30,7 +33,7 @@ class Spool:
     _places: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
     """Where a content begins in the file, and its size."""
 
-    def take(self, key: tuple[int, int], content: IO[bytes], size: int) -> None:
+    def take(self, key: tuple[int, int], content: Readable, size: int) -> None:
         """Keep ``size`` bytes of ``content``, unless there is no room for them."""
         if key in self._places or size > self.largest or self._end + size > self.most:
             return

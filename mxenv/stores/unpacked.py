@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import dataclass, field, replace
 from enum import Flag, auto
 from functools import lru_cache
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 from mxenv.errors import LayoutError
 from mxenv.stores._layer import DEEPEST, damage, members
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from mxenv.stores import ImageDescription, Source
-    from mxenv.stores._layer import Member
+    from mxenv.stores._layer import Member, Readable
 
 LARGEST = 32 << 20
 """Bytes that are kept of one file."""
@@ -160,7 +160,7 @@ class Unpacked:
         )
 
 
-def _content(file: IO[bytes], limit: int, *, whole: bool) -> Content:
+def _content(file: Readable, limit: int, *, whole: bool) -> Content:
     digest = hashlib.sha256()
     data = bytearray()
     while (whole or len(data) < limit) and (chunk := file.read(_CHUNK)):
