@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import io
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from mxenv import __version__, attachment, envelope, interior, provenance
+from mxenv import __version__, _files, attachment, envelope, interior, provenance
 from mxenv import lock as locks
-from mxenv import snapshot as snapshots
-from mxenv.api import _base_records, nodes
+from mxenv._files import write_atomically
 from mxenv.attachment import DOCUMENTS, EMPTY, EMPTY_TYPE, PROVENANCE, SIGNATURE, Subject
-from mxenv.configuration import digest
+from mxenv.configuration import canonical, digest
 from mxenv.envelope import Envelope, Signature
+from mxenv.errors import UsageError
 from mxenv.stores import Descriptor, places
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
     from pathlib import Path
 
     from mxenv.api.signing import Signer
@@ -25,12 +26,18 @@ if TYPE_CHECKING:
     from mxenv.lock import Lock
     from mxenv.stores import Sink, Source
 
+MEMORY = "attached"
+"""The folder of a cache that says what was attached for which inputs."""
+
 
 def documents(
     lock: Lock, *, manifest: str, layers: Sequence[Layer], base: Snapshot | None
 ) -> dict[str, bytes]:
     """Return every document that goes with an image, by name: equal images, equal bytes."""
-    from mxenv import sbom  # noqa: PLC0415 - imported late: the library takes a tenth of a second
+    # Imported late: most builds find that all of it is attached already.
+    from mxenv import sbom  # noqa: PLC0415 - the library alone takes a tenth of a second
+    from mxenv import snapshot as snapshots  # noqa: PLC0415 - the same
+    from mxenv.api import nodes  # noqa: PLC0415 - the same
 
     inside = locks.without_image(lock)
     text = locks.render(inside).encode()
@@ -61,14 +68,40 @@ def attach_built(order: Order, product: Product, lock_path: Path, *, signer: Sig
         address = f"{places.LAYOUT}:{order.out}@{product.manifest}"
     else:
         return
-    attach(
+    source = places.source_of(address)
+    there = {one.digest for one in source.referrers(product.manifest)}
+    memory = order.cache / MEMORY / _key(order, product, signer)
+    known = _remembered(memory)
+    if known and known <= there:
+        return
+    made = attach(
         order.lock,
         lock_path,
-        source=places.source_of(address),
+        source=source,
         sink=sink,
         layers=product.layers,
+        there=there,
         signer=signer,
     )
+    with suppress(UsageError, OSError):
+        # Without it the next build makes all of it again, to find that it is there.
+        write_atomically(memory, "\n".join(made))
+
+
+def _key(order: Order, product: Product, signer: Signer | None) -> str:
+    """Return the digest of everything that the documents are a function of."""
+    layers = [(layer.made.title, layer.made.diff_id) for layer in product.layers]
+    by = signer.key if signer is not None else ""
+    inputs = [__version__, order.lock_text, product.manifest, layers, by]
+    return digest(canonical(inputs)).removeprefix("sha256:")
+
+
+def _remembered(memory: Path) -> set[str]:
+    """Return the manifests that were attached for the same inputs before."""
+    try:
+        return set(_files.read(memory, limit=1 << 16).decode().split())
+    except (OSError, ValueError):
+        return set()
 
 
 def attach(  # noqa: PLR0913 - the image, where it lies, and what it was made of
@@ -78,12 +111,15 @@ def attach(  # noqa: PLR0913 - the image, where it lies, and what it was made of
     source: Source,
     sink: Sink,
     layers: Sequence[Layer],
+    there: Collection[str],
     signer: Signer | None = None,
-) -> int:
+) -> tuple[str, ...]:
     """Attach every document to the image at ``source``, signed if there is a ``signer``.
 
-    What is there already is not written again. Returns how many documents were written.
+    What is ``there`` already is not written again. Returns the digests of all their manifests.
     """
+    from mxenv.api import _base_records  # noqa: PLC0415 - imported late: as above
+
     found, _ = source.manifest(lock.target.platform)
     facts = None
     if lock.base.listing:
@@ -94,8 +130,7 @@ def attach(  # noqa: PLR0913 - the image, where it lies, and what it was made of
         vouched = attachment.vouched(lock.name, found.digest, contents)
         payloads = (vouched, contents[PROVENANCE.name])
         wanted += [(SIGNATURE, _signed(one, signer), signer.key) for one in payloads]
-    there = {one.digest for one in source.referrers(found.digest)}
-    return sum(_put(sink, one, found, there) for one in wanted)
+    return tuple(_put(sink, one, found, there) for one in wanted)
 
 
 def _signed(payload: bytes, signer: Signer) -> bytes:
@@ -105,17 +140,18 @@ def _signed(payload: bytes, signer: Signer) -> bytes:
     )
 
 
-def _put(sink: Sink, wanted: tuple[Kind, bytes, str], image: Descriptor, there: set[str]) -> bool:
-    """Attach one document, unless it is ``there``; return whether it was written."""
+def _put(
+    sink: Sink, wanted: tuple[Kind, bytes, str], image: Descriptor, there: Collection[str]
+) -> str:
+    """Attach one document, unless it is ``there``; return the digest of its manifest."""
     kind, content, key = wanted
     subject = Subject(media_type=image.media_type, digest=image.digest, size=image.size)
     manifest = attachment.manifest(kind, content, subject, key=key)
-    if digest(manifest) in there:
-        return False
-    for media_type, blob in ((EMPTY_TYPE, EMPTY), (kind.media_type, content)):
-        _write(sink, media_type, blob)
-    sink.attach(manifest, image)
-    return True
+    if digest(manifest) not in there:
+        for media_type, blob in ((EMPTY_TYPE, EMPTY), (kind.media_type, content)):
+            _write(sink, media_type, blob)
+        sink.attach(manifest, image)
+    return digest(manifest)
 
 
 def _write(sink: Sink, media_type: str, content: bytes) -> None:
