@@ -8,8 +8,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from mxenv import start_gate
-from mxenv.configuration import LAYER, canonical, lock_path
+from mxenv import interior, start_gate
+from mxenv.configuration import LAYER, lock_path
 from mxenv.engines._blob import Content, Packed, write
 from mxenv.engines._inside import check
 from mxenv.engines._wheel import Unpacked, opened, text_of
@@ -156,14 +156,7 @@ def documents(order: Order) -> Iterator[Content]:
     """Yield what mxenv itself puts into every image."""
     lock = order.lock
     yield _given(lock_path(lock.name), order.lock_text.encode(), mode=0o644, place="lock")
-    relied = lock.relied
-    verdict = {
-        "schema": "mxenv.relied/1",
-        "outcome": relied.outcome if relied else "unknown",
-        "matrix": relied.matrix if relied else "",
-        "rows": list(relied.rows) if relied else [],
-    }
-    yield _given(VERDICT, canonical(verdict) + b"\n", mode=0o644, place="verdict")
+    yield _given(VERDICT, interior.verdict(lock), mode=0o644, place="verdict")
     script = start_gate.render(lock.host).encode()
     yield _given(START_GATE, script, mode=0o755, place="start gate")
 
