@@ -289,6 +289,14 @@ CODES: Mapping[str, Code] = {
         how="The base was asked for at the reference in the lock, by its digest.",
         remedy="Run `mxenv build` and keep the lock that it writes, or make the base readable.",
     ),
+    "MX306": Code(
+        title="an image that a container engine made",
+        meaning="The lock asks for system packages or steps, which only a container engine can do, "
+        "and its images differ each time: no digest says that this is the one. Distributions, the "
+        "files of wheels and the lock inside are compared; what the steps did beside is not known.",
+        how="The lock has system packages or steps, and nobody's signature was asked for.",
+        remedy="Sign the image when it is built, and verify it with the key.",
+    ),
     "MX310": Code(
         title="distributions as locked",
         meaning="Each distribution of the lock and of its base is there once, in the locked "

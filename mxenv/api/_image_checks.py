@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from mxenv.lock import Built, Lock
     from mxenv.stores import ImageDescription
 
+LABEL = "io.mxenv.lock.digest"
 REBUILD = "run `mxenv build` again, or take the image that was built from this lock"
 
 
@@ -45,6 +46,9 @@ def standing(lock: Lock, image: ImageDescription, *, signed: bool = False) -> St
 
     Of an image that somebody ``signed`` they are the uppermost, as many as the lock makes.
     """
+    if lock.needs_engine:
+        # How an engine spreads files over layers is its own affair.
+        return Standing(exact=False, first=None, count=0)
     if lock.built is None:
         first = _planned(lock, len(image.diff_ids)) if signed else None
         count = len(image.diff_ids) - first if first is not None else 0
@@ -151,6 +155,24 @@ def _configuration(
         base=base.configuration if base else {},
     )
     return configuration.digest(document)
+
+
+def by_engine(lock: Lock, image: ImageDescription) -> Finding:
+    """Return that a container engine made the image, and from which lock it says it did."""
+    config = image.configuration.get("config")
+    said = config.get("Labels") if isinstance(config, dict) else None
+    label = said.get(LABEL) if isinstance(said, dict) else None
+    text = locks.render(locks.without_image(lock)).encode()
+    if label != (wanted := configuration.digest(text)):
+        return _not_this(f"made from {label or 'no lock'}, as its label has it", wanted)
+    return Finding(
+        code="MX306",
+        outcome=Outcome.UNKNOWN,
+        subject="image configuration",
+        found=f"{image.config.digest}: made by a container engine, from this lock as it says",
+        expected="a digest that can be compared; an engine's images differ each time",
+        remedy="sign it (`mxenv build --sign`), and verify it with --key",
+    )
 
 
 def _not_this(found: str, expected: str) -> Finding:

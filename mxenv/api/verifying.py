@@ -175,7 +175,10 @@ def _whole(this: Opened, stands: Standing) -> Iterator[Finding]:
     """Yield whether the image as a whole is the lock's: by its digests, or by who signed it."""
     from mxenv.api import _image_checks  # noqa: PLC0415 - imported late: images only
 
-    if this.lock.built is not None:
+    if this.lock.needs_engine:
+        if not this.signed.by:
+            yield _image_checks.by_engine(this.lock, this.image)
+    elif this.lock.built is not None:
         yield from _image_checks.recorded(this.lock.built, this.image, stands)
     elif not this.signed.by:
         path = this.lock_path or Path(f"pylock.{this.lock.name}.toml")
