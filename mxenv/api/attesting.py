@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mxenv import __version__, _files, attachment, envelope, interior, provenance
@@ -12,8 +13,9 @@ from mxenv._files import write_atomically
 from mxenv.attachment import DOCUMENTS, EMPTY, EMPTY_TYPE, PROVENANCE, SIGNATURE, Subject
 from mxenv.configuration import canonical, digest
 from mxenv.envelope import Envelope, Signature
-from mxenv.errors import UsageError
+from mxenv.errors import Incompatible, UsageError
 from mxenv.stores import Descriptor, places
+from mxenv.verdict import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 
 MEMORY = "attached"
 """The folder of a cache that says what was attached for which inputs."""
+MANY = 3
+"""Distributions that are named; of one wrong base they are many."""
 
 
 def documents(
@@ -43,6 +47,7 @@ def documents(
     text = locks.render(inside).encode()
     titles = tuple((layer.made.title, layer.made.diff_id) for layer in layers)
     facts = interior.snapshot(inside, base, titles)
+    _check_inside(lock, facts)
     return {
         "lock": text,
         "snapshot": snapshots.to_json(facts, nodes.keys()).encode(),
@@ -52,6 +57,24 @@ def documents(
             inside, manifest=manifest, lock_digest=digest(text), version=__version__
         ),
     }
+
+
+def _check_inside(lock: Lock, inside: Snapshot) -> None:
+    """Refuse an image whose inside is not the lock's: the base's facts, the layers laid over.
+
+    Each layer was read back when it was made; here is found what only all of it together shows.
+    """
+    from mxenv.api import _packages  # noqa: PLC0415 - imported late: as above
+
+    present = replace(_packages.of_snapshot(inside, lock.target.prefix), gap="")
+    wrong = [f for f in _packages.compare(lock, present) if f.outcome is not Outcome.COMPATIBLE]
+    if wrong:
+        said = "; ".join(f"{f.subject} is {f.found}, not {f.expected}" for f in wrong[:MANY])
+        raise Incompatible(
+            f"what is inside is not what was locked: {said}",
+            context=lock.name,
+            hint="run `mxenv lock` again: base and lock do not belong together",
+        )
 
 
 def attach_built(order: Order, product: Product, lock_path: Path, *, signer: Signer | None) -> None:
