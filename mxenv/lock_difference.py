@@ -75,8 +75,10 @@ def _changes(name: str, before: Lock, after: Lock) -> Iterator[Change]:
         return
     left, right = lock_entries.parts(one), lock_entries.parts(other)
     for inner in dict.fromkeys((*left, *right)):
-        if inner and left.get(inner) != right.get(inner):
-            yield _change(part, inner, left.get(inner), right.get(inner))
+        # What says nothing is the same as what is not there.
+        before_, after_ = left.get(inner) or None, right.get(inner) or None
+        if inner and before_ != after_:
+            yield _change(part, inner, before_, after_)
         elif not inner and one is not None and other is not None:
             yield _change(part, inner, one, other)
 

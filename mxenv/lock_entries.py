@@ -13,7 +13,7 @@ from mxenv.verdict import Waiver
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from mxenv.lock import Lock
+    from mxenv.lock import Lock, Source
 
 Entry = tuple[str, object]
 
@@ -88,4 +88,12 @@ def _package(package: Package, beside: object) -> str:
         more.append(f"for Python {package.requires_python or 'of any version'}")
     if wheel.size != other.size:
         more.append(f"{wheel.size} bytes" if wheel.size else "of unknown size")
+    if package.source != beside.source:
+        more.append(_built_from(package.source))
     return f"{package.version} ({', '.join(more)})" if more else package.version
+
+
+def _built_from(source: Source | None) -> str:
+    if source is None:
+        return "not built here"
+    return f"built from {source.name}, sha256 {source.sha256[:SAME]}, with {source.builder}"

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import re
 import tomllib
 from dataclasses import replace
 from datetime import date
 
 import pytest
+import tomlkit
 from _locked import SCRATCH as TARGET
 from packaging.pylock import Pylock
 
@@ -311,3 +313,58 @@ def test_a_lock_without_packages_says_so() -> None:
     text = lock.render(replace(SMALL, packages=())).replace("packages = []", "")
     with pytest.raises(LockError, match=rf"{PLACE}packages: missing"):
         parse(text)
+
+
+def places(value: object, at: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
+    """Return where there is anything in a TOML document."""
+    inner: list[tuple[str | int, object]] = []
+    if isinstance(value, dict):
+        inner = list(value.items())
+    elif isinstance(value, list):
+        inner = list(enumerate(value))
+    found = [at] if at else []
+    return found + [place for key, one in inner for place in places(one, (*at, key))]
+
+
+def within(document: object, at: tuple[str | int, ...]) -> object:
+    for key in at:
+        document = document[key]  # type: ignore[index] # as `places` found it
+    return document
+
+
+def worded(at: tuple[str | int, ...]) -> str:
+    return "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in at).lstrip(".")
+
+
+DOCUMENT = tomllib.loads(lock.render(WHOLE))
+FILLED = [at for at in places(DOCUMENT) if within(DOCUMENT, at) != []]
+
+
+@pytest.mark.parametrize("at", FILLED, ids=worded)
+def test_whatever_is_of_another_type_is_refused_with_its_place(at: tuple[str | int, ...]) -> None:
+    for wrong in (1.5, date(2027, 1, 1), [[]], {"a": {}}, True):
+        document = tomllib.loads(lock.render(WHOLE))
+        there = within(document, at[:-1])
+        if type(wrong) is type(within(document, at)):
+            continue
+        there[at[-1]] = wrong  # type: ignore[index] # a table or an array
+        with pytest.raises(LockError) as caught:
+            parse(tomlkit.dumps(document))
+        # An array of strings may be named as a whole, and a table by what it lacks.
+        place = str(caught.value).removeprefix("lockfiles/pylock.x.toml: ").partition(": ")[0]
+        assert place.startswith(worded(at)) or worded(at).startswith(place)
+
+
+@pytest.mark.parametrize(
+    "at", [(), *(at for at in FILLED if isinstance(within(DOCUMENT, at), dict))], ids=worded
+)
+def test_a_field_that_this_mxenv_does_not_know_is_refused_wherever_it_is(
+    at: tuple[str | int, ...],
+) -> None:
+    document = tomllib.loads(lock.render(WHOLE))
+    table = within(document, at)
+    assert isinstance(table, dict)
+    table["later.field"] = 1
+    place = f"{worded(at)}.later.field".lstrip(".")
+    with pytest.raises(LockError, match=f"^{re.escape(f'lockfiles/pylock.x.toml: {place}: ')}"):
+        parse(tomlkit.dumps(document))

@@ -7,7 +7,7 @@ import pytest
 from _locked import SCRATCH as TARGET
 
 from mxenv.image import AddedFile
-from mxenv.lock import Base, Built, Lock, Package, Provided, Relied, Wheel
+from mxenv.lock import Base, Built, Lock, Package, Provided, Relied, Source, Wheel
 from mxenv.lock_difference import Change, compare
 from mxenv.verdict import Waiver
 
@@ -30,6 +30,7 @@ LOCK = Lock(
     built=Built(config=ONE, manifest=ONE, layers=(ONE,)),
 )
 WHEEL = CLICK.wheel
+SOURCE = Source(name="click-8.1.7.tar.gz", sha256="c" * 64, builder="b 1", python="3.11.7", epoch=1)
 WAIVER = Waiver(code="MX105", reason="r", owner="o", expires=date(2027, 1, 31))
 
 
@@ -52,11 +53,11 @@ def test_equal_locks_do_not_differ() -> None:
         (but(packages=()), "packages.click", "8.1.7", None),
         (but(accelerator="none"), "accelerator", "metax", "none"),
         (but(base=replace(LOCK.base, digest=OTHER)), "base.digest", ONE, OTHER),
-        (but(target=replace(TARGET, libc="2.36")), "target.libc", "nothing", "2.36"),
+        (but(target=replace(TARGET, libc="2.36")), "target.libc", None, "2.36"),
         (
             but(target=replace(TARGET, links=(("/a", "/b"),))),
             "target.links",
-            "nothing",
+            None,
             "/b",
         ),
         (but(provided=()), "provided.torch", "2.8.0", None),
@@ -77,7 +78,7 @@ def test_equal_locks_do_not_differ() -> None:
             "a, mode 755, sha256 cccccccccccc",
         ),
         (but(waivers=(WAIVER,)), "waivers.MX105", None, "until 2027-01-31 by o: r"),
-        (but(relied=replace(LOCK.relied, rows=())), "relied.rows", "r", "nothing"),
+        (but(relied=replace(LOCK.relied, rows=())), "relied.rows", "r", None),
         (
             but(built=Built(config=OTHER, manifest=ONE, layers=(ONE,))),
             "image.config",
@@ -107,11 +108,14 @@ def test_each_difference_has_a_name_and_both_values(
         (click(wheel=replace(WHEEL, size=6)), "8.1.7 (6 bytes)"),
         (click(wheel=replace(WHEEL, size=0)), "8.1.7 (of unknown size)"),
         (click(requires_python=">=3.8"), "8.1.7 (for Python >=3.8)"),
+        (click(source=SOURCE), "8.1.7 (built from click-8.1.7.tar.gz, sha256 cccccccccccc, with b"),
     ],
 )
 def test_a_package_of_the_same_version_says_what_else_differs(after: Lock, now: str) -> None:
     (change,) = compare(LOCK, after)
     assert (change.after or "").startswith(now)
+    assert change.before is not None
+    assert change.before.startswith("8.1.7")
     assert change.before != change.after
 
 

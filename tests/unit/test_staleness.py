@@ -7,7 +7,7 @@ import pytest
 
 from mxenv import image as images
 from mxenv.image import AddedFile, Image
-from mxenv.lock import Base, Lock, Package, Provided, Target, Wheel
+from mxenv.lock import UNRESOLVED, Base, Lock, Package, Provided, Target, Wheel
 from mxenv.staleness import reasons
 from mxenv.verdict import Waiver
 
@@ -145,3 +145,11 @@ def test_a_file_with_another_content_is_named() -> None:
         f"files now has a as /opt/a (mode 644, sha256 {'b' * 12})"
         f" and no longer has a as /opt/a (mode 644, sha256 {'a' * 12})"
     )
+
+
+def test_a_lock_of_two_that_were_merged_is_stale_beside_all_else() -> None:
+    merged = replace(LOCK, inputs=UNRESOLVED)
+    said = "two locks were merged into it, and the whole was not resolved since"
+    assert reasons(IMAGE, HASHES, merged) == (said,)
+    more = replace(IMAGE, models=("m", "n"))
+    assert reasons(more, HASHES, merged) == ("models now has n", said)
