@@ -237,15 +237,37 @@ def test_the_kernel_is_read(shell: tuple[str, ...], host: Host) -> None:
     assert "unknown" in done.stderr
 
 
-def test_the_gate_takes_no_longer_than_fifty_milliseconds(host: Host) -> None:
-    host.kmd("3.8.30")
-    best = min(_seconds(host) for _ in range(5))
-    assert best < 0.05
+@pytest.mark.parametrize("shell", [("dash",), ("busybox", "sh")], ids=" ".join)
+def test_the_gate_takes_fifty_milliseconds_at_most_beside_an_empty_script(
+    shell: tuple[str, ...], host: Host
+) -> None:
+    """With eight cards among sixty devices, and everything asked that a shell can read."""
+    if not shutil.which(shell[0]):
+        pytest.skip(f"no {shell[0]}")
+    for number in range(52):
+        host.file(f"sys/bus/pci/devices/0000:00:{number:02x}.0/vendor", "0x8086\n")
+    for number in range(8):
+        host.card(f"0000:{number:02x}:01.0", "0x4001", node=f"renderD{128 + number}")
+    host.kmd("3.8.30").file("dev/mxcd", "").file("proc/sys/kernel/osrelease", "5.15.0-58-generic\n")
+    every = [
+        *KMD,
+        "metax.device.model == C500",
+        "kernel.release >= 5.4",
+        "metax.node[/dev/mxcd] present",
+    ]
+    done = host.start(shell, every)
+    assert (done.returncode, done.stderr) == (0, "")
+    empty = host.root / "empty"
+    empty.write_text('exec "$@"\n')
+    # In turn, so that a busy moment of the machine hits both.
+    pairs = [(_seconds(shell, host.root / "start-gate"), _seconds(shell, empty)) for _ in range(9)]
+    gate, nothing = (min(times) for times in zip(*pairs, strict=True))
+    assert gate - nothing < 0.05
 
 
-def _seconds(host: Host) -> float:
+def _seconds(shell: tuple[str, ...], script: Path) -> float:
     start = time.perf_counter()
-    host.start(("sh",), KMD, "true")
+    subprocess.run([*shell, script, "true"], check=True)
     return time.perf_counter() - start
 
 
