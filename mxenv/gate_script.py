@@ -203,6 +203,37 @@ driver() { # EXPECTED OPERATOR WANTED...
 }
 """
 
+READ_NVIDIA = r"""
+# The driver of NVIDIA: a file of its own says the version, or the first number of another one.
+nvidia_kmd='' nvidia_source=/sys/module/nvidia/version
+if first_line '@/sys/module/nvidia/version'; then
+    nvidia_kmd=$line
+elif first_line '@/proc/driver/nvidia/version'; then
+    nvidia_source=/proc/driver/nvidia/version
+    for word in $line; do
+        case $word in
+        [0-9]*.[0-9]*)
+            nvidia_kmd=$word
+            break
+            ;;
+        esac
+    done
+fi
+
+nvidia() { # EXPECTED OPERATOR WANTED...
+    expected=$1
+    shift
+    if [ -z "$nvidia_kmd" ]; then
+        judge 1 'nvidia.kmd cannot be read: no file of the driver says it' \
+            "$expected" "$look"
+        return 0
+    fi
+    hold "$nvidia_kmd" "$@"
+    judge "$result" "nvidia.kmd is $nvidia_kmd ($nvidia_source)" "$expected" \
+        'update the driver on the host, or take another node'
+}
+"""
+
 READ_KERNEL = r"""
 kernel() { # EXPECTED OPERATOR WANTED...
     expected=$1

@@ -19,12 +19,16 @@ REFUSED = 78
 """What the gate exits with when it does not start (``EX_CONFIG`` of ``sysexits.h``)."""
 
 KMD = "metax.kmd"
+NVIDIA = "nvidia.kmd"
 MODEL = "metax.device.model"
 KERNEL = "kernel.release"
 NODE = "metax.node"
+CALLS = {KMD: "driver", NVIDIA: "nvidia", KERNEL: "kernel"}
+"""The function that holds a version, by the fact."""
 
 READERS = {
     "driver": gate_script.READ_KMD,
+    "nvidia": gate_script.READ_NVIDIA,
     "kernel": gate_script.READ_KERNEL,
     "models": gate_script.READ_MODELS,
     "node": gate_script.READ_NODES,
@@ -33,6 +37,7 @@ READERS = {
 
 KEYS = {
     KMD: FactKey(name=KMD, meaning="version of the kernel-mode driver"),
+    NVIDIA: FactKey(name=NVIDIA, meaning="version of the kernel-mode driver"),
     MODEL: FactKey(name=MODEL, meaning="model of a card", instance="bdf"),
     KERNEL: FactKey(name=KERNEL, meaning="release of the kernel"),
     NODE: FactKey(name=NODE, meaning="that a device node is there", instance="path"),
@@ -121,7 +126,7 @@ def _calls(parsed: Constraint) -> Iterator[str]:
     else:
         for clause in parsed.clauses:
             words = (f"{name} {clause}", clause.operator, *clause.values)
-            yield " ".join(("driver" if name == KMD else "kernel", *map(_quoted, words)))
+            yield " ".join((CALLS[name], *map(_quoted, words)))
 
 
 def _ids(parsed: Constraint, outcome: Outcome) -> Iterator[str]:

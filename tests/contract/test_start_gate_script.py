@@ -229,6 +229,25 @@ class TestCards:
         assert "unknown" in said
 
 
+OPEN = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  570.86.15  Release Build"
+CLOSED = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.104.05  Sat Aug 19 01:15:15 UTC 2023"
+
+
+@pytest.mark.parametrize(("text", "found"), [(OPEN, "570.86.15"), (CLOSED, "535.104.05")])
+def test_the_driver_of_nvidia_is_read_from_either_file(
+    shell: tuple[str, ...], host: Host, text: str, found: str
+) -> None:
+    needed = ["nvidia.kmd >= 600"]
+    assert "nvidia.kmd cannot be read" in host.start(shell, needed).stderr
+    done = host.file("proc/driver/nvidia/version", f"{text}\nGCC version: 12\n").start(
+        shell, needed
+    )
+    assert done.returncode == REFUSED
+    assert f"nvidia.kmd is {found} (/proc/driver/nvidia/version)" in done.stderr
+    done = host.file("sys/module/nvidia/version", "610.1\n").start(shell, needed)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_the_kernel_is_read(shell: tuple[str, ...], host: Host) -> None:
     host.file("proc/sys/kernel/osrelease", "5.15.0-119-generic\n")
     assert host.start(shell, ["kernel.release >= 5.4"]).returncode == 0
@@ -275,6 +294,7 @@ def _seconds(shell: tuple[str, ...], script: Path) -> float:
 def test_a_linter_of_shells_has_nothing_to_say(tmp_path: Path) -> None:
     script = tmp_path / "start-gate"
     needed = ["metax.kmd >= 3, < 4", "metax.device.model == C500", "kernel.release >= 5.4"]
+    needed.append("nvidia.kmd >= 535")
     script.write_text(render(needed))
     done = subprocess.run(["shellcheck", script], capture_output=True, text=True, check=False)
     assert done.stdout == ""

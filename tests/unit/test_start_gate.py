@@ -8,7 +8,7 @@ from mxenv.start_gate import render, unread
 
 def calls(*host: str) -> list[str]:
     """Return the lines of the script that check something."""
-    names = ("driver '", "kernel '", "models '", "node '")
+    names = ("driver '", "nvidia '", "kernel '", "models '", "node '")
     return [line for line in render(host).splitlines() if line.startswith(names)]
 
 
@@ -29,6 +29,11 @@ def test_each_clause_is_checked_by_itself() -> None:
         "driver 'metax.kmd < 4' '<' '4'",
         "driver 'metax.kmd in (3.8.*, 3.9)' 'in' '3.8.*' '3.9'",
     ]
+
+
+def test_the_driver_of_another_vendor_is_held_by_its_own_name() -> None:
+    assert calls("nvidia.kmd >= 535") == ["nvidia 'nvidia.kmd >= 535' '>=' '535'"]
+    assert unread(["nvidia.kmd >= 535"]) == ()
 
 
 def test_models_become_the_pci_ids_that_fit_and_those_that_do_not() -> None:
