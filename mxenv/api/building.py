@@ -11,17 +11,23 @@ from typing import TYPE_CHECKING
 from mxenv import _plugins
 from mxenv import lock as locks
 from mxenv._files import write_atomically
-from mxenv.api import attesting, signing
+from mxenv.api import _inspecting, attesting, caching, signing
 from mxenv.api.project import base_of, files_of, read_lock
 from mxenv.engines import GZIP, Engine, Known, Layer, Order
-from mxenv.errors import EngineError, Incompatible, UsageError
+from mxenv.errors import Incompatible, UsageError
 from mxenv.lock import WHEELHOUSE, Built
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator
 
     from mxenv.engines import Product
-    from mxenv.lock import Lock
+    from mxenv.lock import Lock, Recipe
+
+
+COMPARED = (
+    "compared: the Containerfile and everything it takes from, by digest; nothing was built, since "
+    "an engine's images differ each time"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +66,9 @@ def build(  # noqa: PLR0913 - each is a choice of the user
     sign: Path | None = None,
     compression: str = GZIP,
     interpreter: str = "",
+    cache_size: int | None = None,
+    network: str = "",
+    told: Callable[[str], None] | None = None,
 ) -> BuildResult:
     """Build the image that a lock stands for, into a layout or a registry.
 
@@ -67,7 +76,12 @@ def build(  # noqa: PLR0913 - each is a choice of the user
     The digests are written into the lock unless ``record`` is false. With ``check`` nothing is
     written at all: every layer is made anew, and `Incompatible` raised if it is not the lock's.
     Another ``compression`` makes another manifest; the lock keeps the digest of the usual one.
-    ``interpreter`` is a Python that compiles modules, where the lock asks for that.
+    ``interpreter`` is a Python that compiles modules, where the lock asks for that. Layers are kept
+    up to ``cache_size`` bytes; if it is not given, as the environment has it.
+
+    A container engine's images differ each time: what it is given is written into the lock instead,
+    where the lock needs one, and compared by ``check``. ``network`` is which network its steps may
+    use, and ``told`` is told which step it is at.
     """
     lock = read_lock(lock_path)
     # Before anything is built: a key that cannot be read would end it at the last step.
@@ -84,9 +98,9 @@ def build(  # noqa: PLR0913 - each is a choice of the user
         base=base_of(lock, lock_path),
         wheelhouse=wheelhouse or lock_path.parent / WHEELHOUSE,
         files=files or files_of(lock, lock_path),
-        cache=cache or cache_root(os.environ),
-        known=_known(lock, lock_path),
-        out=out if out or push else Path("dist") / lock.name,
+        cache=cache or caching.cache_root(os.environ),
+        known=known_of(lock, lock_path),
+        out=out if out or push or chosen.keeps else Path("dist") / lock.name,
         push=push,
         with_base=with_base,
         compression=compression,
@@ -94,16 +108,33 @@ def build(  # noqa: PLR0913 - each is a choice of the user
     )
     if check:
         return _compared(chosen, order, lock_path)
-    product = chosen.build(order)
+    size = caching.limit(os.environ) if cache_size is None else cache_size
+    with caching.in_use(order.cache):
+        product = chosen.build(order)
+    product = _noted(product, caching.pruned(order.cache, size))
     attesting.attach_built(order, product, lock_path, signer=signer)
-    built = _built(product)
-    changed = record and built != lock.built
+    after = _after(chosen, order, product)
+    changed = record and after != lock
     if changed:
-        _record(lock_path, lock, built)
+        _record(lock_path, lock, after)
     return _result(product, changed=changed)
 
 
-def _known(lock: Lock, lock_path: Path) -> Known | None:
+def _after(engine: Engine, order: Order, product: Product) -> Lock:
+    """Return the lock with what it stands for: an image, or what an engine makes one from."""
+    if engine.recipe is None:
+        return replace(order.lock, built=_built(product), recipe=None)
+    if order.lock.needs_engine:
+        return replace(order.lock, built=None, recipe=engine.recipe(order))
+    # The digest that can be made again is that of the other engine, and stays.
+    return order.lock
+
+
+def _noted(product: Product, note: str) -> Product:
+    return replace(product, notes=(*product.notes, note)) if note else product
+
+
+def known_of(lock: Lock, lock_path: Path) -> Known | None:
     """Return what the record beside the lock says of the base, if the lock names one."""
     if not lock.base.listing:
         return None
@@ -180,18 +211,3 @@ def _result(product: Product, *, changed: bool) -> BuildResult:
         notes=product.notes,
         changed=changed,
     )
-
-
-def cache_root(environ: Mapping[str, str]) -> Path:
-    """Return where layers are kept: ``MXENV_CACHE_DIR``, or the user's cache folder."""
-    if chosen := environ.get("MXENV_CACHE_DIR"):
-        return Path(chosen)
-    if kept := environ.get("XDG_CACHE_HOME"):
-        return Path(kept) / "mxenv"
-    try:
-        return Path.home() / ".cache" / "mxenv"
-    except RuntimeError as error:
-        # A container may run under a number that no user has.
-        raise EngineError(
-            "there is no home folder to keep layers in", hint="set MXENV_CACHE_DIR to a folder"
-        ) from error

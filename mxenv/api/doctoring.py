@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mxenv.api import building, checking
+from mxenv.api import caching, checking
 from mxenv.codes import CODES
 from mxenv.errors import MxenvError
 from mxenv.grounds import grounded
@@ -32,7 +32,7 @@ def examine(
     """Look at everything that mxenv stands on; nothing is asked over a network."""
     findings = (
         _python(),
-        _cache_folder(building.cache_root(environ)),
+        _cache_folder(caching.cache_root(environ)),
         _uv(),
         _index(environ),
         _engine(environ),

@@ -52,7 +52,24 @@ class _Seconds(click.FloatRange):
         return seconds
 
 
+class _Size(click.ParamType):  # type: ignore[type-arg] # no such argument in all versions of click
+    """A number of bytes, with a unit or without."""
+
+    name = "size"
+
+    def convert(
+        self, value: str | int, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int:
+        from mxenv.api import caching  # noqa: PLC0415 - imported late: --help needs none of it
+
+        try:
+            return caching.size_of(str(value))
+        except UsageError as error:
+            self.fail(f"{error.message}; {error.hint}", param, ctx)
+
+
 PATH = _Path(path_type=Path)
+SIZE = _Size()
 MOST_JOBS = 256
 DAY = 86400.0
 
@@ -80,6 +97,13 @@ offline = click.option(
 )
 only_binary = click.option(
     "--only-binary", is_flag=True, help="Refuse what has no wheel, rather than build it."
+)
+cache_size = click.option(
+    "--cache-size",
+    metavar="SIZE",
+    type=SIZE,
+    envvar="MXENV_CACHE_SIZE",
+    help="Keep no more layers than this for later, as 20G.",
 )
 wheelhouse = click.option(
     "--wheelhouse",

@@ -1,15 +1,23 @@
-"""Layers that were made before: found by what they were made from, believed only if whole."""
+"""Layers that were made before: found by what they were made from, believed only if whole.
+
+What is checked, and when: a record against the digest in its first line, each time; the size and
+the age of the bytes against those in the record, each time; the bytes against their digest where
+their age is another one, and always before they are sent anywhere. A disk that changes bytes and
+not their age is therefore noticed when a layer is written, and by ``mxenv cache verify``.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 import secrets
 import time
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
+from mxenv.engines import _cache_use
 from mxenv.engines._blob import Blob
 from mxenv.errors import EngineError
 from mxenv.layers import Entry
@@ -17,6 +25,7 @@ from mxenv.layers import Entry
 if TYPE_CHECKING:
     import io
     from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
     from pathlib import Path
     from typing import BinaryIO
 
@@ -32,30 +41,44 @@ class Cache:
     """A folder of layers; any number of builds may share it.
 
     ``blobs/DIGEST`` holds a layer's bytes, ``layers/KEY`` what is in it, after a line with its own
-    digest. Both are written beside and renamed, the blob first.
+    digest. Both are written beside and renamed, the blob first. The age of the record says when the
+    layer was last used.
     """
 
     root: Path
 
+    def using(self) -> AbstractContextManager[None]:
+        """Keep all that is found or made inside from being removed for want of room."""
+        return _cache_use.using(self.root)
+
     def find(self, key: str) -> Blob | None:
         """Return what was made from ``key``; a damaged record, or one without its blob, is none."""
+        path = self.root / "layers" / key
         try:
-            line, _, body = (self.root / "layers" / key).read_bytes().partition(b"\n")
+            # Nobody takes it away between the mark that it is used, and its being read.
+            with _cache_use.shared(self.root):
+                with suppress(OSError):
+                    os.utime(path)
+                content = path.read_bytes()
         except OSError:
             return None
-        if hashlib.sha256(body).hexdigest().encode() != line:
+        known = _read(content)
+        if known is None:
             return None
-        # A record with the right digest may still be one of another version of mxenv.
-        with suppress(OSError, ValueError, TypeError, KeyError):
-            document = json.loads(body)
-            entries = (
-                Entry(path=path, sha256=sha256, size=size, mode=mode)
-                for path, sha256, size, mode in document.pop("entries")
-            )
-            blob = Blob(entries=tuple(entries), **document)
-            if self._path(blob).stat().st_size == blob.size:
-                return blob
-        return None
+        blob, stamp = known
+        try:
+            there = self._path(blob).stat()
+        except OSError:
+            return None
+        if there.st_size != blob.size:
+            return None
+        if there.st_mtime_ns != stamp:
+            if not self.is_whole(blob):
+                self.drop(key)
+                return None
+            with suppress(OSError):
+                self._record(key, blob)
+        return blob
 
     def make(
         self,
@@ -72,16 +95,13 @@ class Cache:
                 with temporary.open("rb") as file_again:
                     blob = check(file_again, written)
                 temporary.replace(self._path(blob))
-            body = _document(blob)
-            with self._temporary("layers") as temporary:
-                digest = hashlib.sha256(body).hexdigest().encode()
-                temporary.write_bytes(digest + b"\n" + body)
-                temporary.replace(self.root / "layers" / key)
+            self._record(key, blob)
         except OSError as error:
             raise EngineError(
                 f"the cache cannot be written: {error.strerror or error}",
                 context=str(self.root),
-                hint="free some space, or set MXENV_CACHE_DIR to a folder that you may write to",
+                hint="free some space (`mxenv cache prune`), or set MXENV_CACHE_DIR to a folder "
+                "that you may write to",
             ) from error
         return blob
 
@@ -113,6 +133,14 @@ class Cache:
     def _path(self, blob: Blob) -> Path:
         return self.root / "blobs" / blob.digest.removeprefix("sha256:")
 
+    def _record(self, key: str, blob: Blob) -> None:
+        """Write what is kept of a layer beside its bytes."""
+        body = _document(blob, self._path(blob).stat().st_mtime_ns)
+        with self._temporary("layers") as temporary:
+            digest = hashlib.sha256(body).hexdigest().encode()
+            temporary.write_bytes(digest + b"\n" + body)
+            temporary.replace(self.root / "layers" / key)
+
     @contextmanager
     def _temporary(self, folder: str) -> Iterator[Path]:
         """Yield a path in a folder of the cache, at which nothing stays unless it is renamed."""
@@ -126,8 +154,25 @@ class Cache:
                 temporary.unlink()
 
 
-def _document(blob: Blob) -> bytes:
-    """Return what is kept of a layer beside its bytes."""
+def _document(blob: Blob, stamp: int) -> bytes:
+    """Return what is kept of a layer; ``stamp`` is the age of its bytes, in nanoseconds."""
     entries = [[entry.path, entry.sha256, entry.size, entry.mode] for entry in blob.entries]
-    head = {"diff_id": blob.diff_id, "digest": blob.digest, "size": blob.size}
+    head = {"diff_id": blob.diff_id, "digest": blob.digest, "size": blob.size, "stamp": stamp}
     return json.dumps({**head, "entries": entries}).encode()
+
+
+def _read(content: bytes) -> tuple[Blob, int] | None:
+    """Return the layer that a record is of, and the age of its bytes; `None` if it is damaged."""
+    line, _, body = content.partition(b"\n")
+    if hashlib.sha256(body).hexdigest().encode() != line:
+        return None
+    # A record with the right digest may still be one of another version of mxenv.
+    with suppress(ValueError, TypeError, KeyError):
+        document = json.loads(body)
+        stamp = document.pop("stamp")
+        entries = (
+            Entry(path=path, sha256=sha256, size=size, mode=mode)
+            for path, sha256, size, mode in document.pop("entries")
+        )
+        return Blob(entries=tuple(entries), **document), stamp
+    return None
