@@ -55,6 +55,7 @@ class Registry:
 
     address: str
     log: Path
+    scheme: str = "http"
 
     def mark(self) -> int:
         """Return where the access log ends now, for `requests`."""
@@ -157,17 +158,23 @@ def _free_port() -> int:
 
 
 @contextmanager
-def serve(folder: Path, *, auth: Mapping[str, object] | None = None) -> Iterator[Registry]:
+def serve(
+    folder: Path,
+    *,
+    auth: Mapping[str, object] | None = None,
+    tls: tuple[Path, Path] | None = None,
+) -> Iterator[Registry]:
     """Run a registry that stores in ``folder``, until the end of the block.
 
-    ``auth`` is what its configuration says of logins, if it wants one.
+    ``auth`` is what its configuration says of logins, if it wants one; ``tls`` its certificate and
+    its key.
     """
     address = f"127.0.0.1:{_free_port()}"
     settings = {
         "version": 0.1,
         "log": {"level": "error"},
         "storage": {"filesystem": {"rootdirectory": str(folder / "storage")}},
-        "http": {"addr": address, "secret": "of-the-tests"},
+        "http": {"addr": address, "secret": "of-the-tests", **_certificate(tls)},
         **({"auth": auth} if auth else {}),
     }
     # JSON is YAML, which the registry reads.
@@ -183,21 +190,34 @@ def serve(folder: Path, *, auth: Mapping[str, object] | None = None) -> Iterator
         ) as process,
     ):
         try:
-            _wait(address, process, log)
-            yield Registry(address=address, log=log)
+            _wait(address, process, log, tls)
+            yield Registry(address=address, log=log, scheme="https" if tls else "http")
         finally:
             process.terminate()
 
 
-def _wait(address: str, process: subprocess.Popen[bytes], log: Path) -> None:
+def _certificate(tls: tuple[Path, Path] | None) -> dict[str, object]:
+    return {"tls": {"certificate": str(tls[0]), "key": str(tls[1])}} if tls else {}
+
+
+def _wait(
+    address: str,
+    process: subprocess.Popen[bytes],
+    log: Path,
+    tls: tuple[Path, Path] | None,
+) -> None:
     for _ in range(SECONDS * 10):
         if process.poll() is not None:
             break
         try:
+            # It is the tests' own: whether a client trusts it is for them to say.
+            if tls:
+                socket.create_connection(("127.0.0.1", int(address.rpartition(":")[2])), 1).close()
+                return
             answer = requests.get(f"http://{address}/v2/", timeout=1)
             if answer.status_code != requests.codes.unauthorized:
                 answer.raise_for_status()
-        except requests.RequestException:
+        except (requests.RequestException, OSError):
             time.sleep(0.1)
         else:
             return

@@ -22,11 +22,11 @@ OK, CREATED, NOT_FOUND, PRECONDITION = 200, 201, 404, 412
 
 _ACCEPT = {"Accept": OCI_INDEX}
 
-ROUNDS = 8
+ROUNDS = 16
 """How often the tag is written before others who write it at the same time have won."""
 _PAGES = 100
 """How many pages of a list are read: a registry that goes on and on has lost its way."""
-_SETTLED = (0.1, 2.0)
+_SETTLED = (0.25, 3.0)
 """Seconds, at least and at most, that another writer is given to write what it has read."""
 
 
@@ -74,7 +74,7 @@ class Listing:
             if self._put(digest, joined, etag) and self._settled(joined, digest, begun):
                 return
             # Two that collided once would do so again if they kept in step.
-            self.client.sleep(random.uniform(0.0, 0.05 * 2**number))  # noqa: S311 - no secret
+            self.client.sleep(random.uniform(0.0, min(1.0, 0.05 * 2**number)))  # noqa: S311 - no secret
         raise RegistryError(
             f"others write the list of what speaks of {digest} all the time",
             context=self.reference.place,

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ssl
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import requests
 
 from mxenv.errors import InvalidFile
 
@@ -34,6 +36,23 @@ def context(host: str, environ: Mapping[str, str]) -> ssl.SSLContext:
             except (OSError, ssl.SSLError) as error:
                 raise _unusable(certificate, error) from error
     return made
+
+
+class Adapter(requests.adapters.HTTPAdapter):
+    """Makes connections with a context of ours, through proxies as well."""
+
+    def __init__(self, made: ssl.SSLContext) -> None:
+        """Take the context before the first pool is made with it."""
+        self._made = made
+        super().__init__()
+
+    def init_poolmanager(self, *given: Any, **named: Any) -> None:  # noqa: ANN401 - as the library
+        """Have connections made with the context."""
+        super().init_poolmanager(*given, **named, ssl_context=self._made)
+
+    def proxy_manager_for(self, *given: Any, **named: Any) -> Any:  # noqa: ANN401 - as the library
+        """Have connections through a proxy made with the context."""
+        return super().proxy_manager_for(*given, **named, ssl_context=self._made)
 
 
 def folders(host: str, environ: Mapping[str, str]) -> Iterator[Path]:

@@ -214,10 +214,8 @@ class Client:
             return
         host = f"[{name}]" if name and ":" in name else name or ""
         there = host if port == _HTTPS else f"{host}:{port}"
-        adapter = requests.adapters.HTTPAdapter()
         context = _certificates.context(there, self.environ)
-        adapter.init_poolmanager(1, 1, ssl_context=context)
-        self._session.mount(prefix, adapter)
+        self._session.mount(prefix, _certificates.Adapter(context))
 
     def _unreachable(self, error: Exception) -> RegistryError:
         return RegistryError(

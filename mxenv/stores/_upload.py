@@ -119,6 +119,8 @@ class Upload:
     _unsure: bool = field(default=False)
     """Whether it has to be asked how much it has."""
     _resumed: bool = field(default=False)
+    _most: int = 0
+    """How much of it the registry ever had."""
     _least: int = 0
     """How large the registry wants pieces to be."""
 
@@ -135,7 +137,9 @@ class Upload:
                     if self._least > LARGEST_CHUNK or not self._send():
                         self._abandon()
                         return False
-                    failures = 0
+                    # Only what it never had before is progress: a line may always break there.
+                    failures = 0 if self._at > self._most else failures
+                    self._most = max(self._most, self._at)
                 self._finish()
             except Passing as failure:
                 failures += 1
