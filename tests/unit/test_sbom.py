@@ -32,9 +32,9 @@ def by_name(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
 def test_is_valid_by_the_schema_of_cyclonedx(lock: Lock) -> None:
     content = sbom.render(lock, manifest=MANIFEST, version="1.0").decode()
     assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(content) is None
-    assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(content.replace("CycloneDX", "X")), (
-        "the validator would not say"
-    )
+    assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(
+        content.replace("CycloneDX", "X")
+    ), "the validator would not say"
 
 
 def test_names_every_wheel_with_package_url_and_hash() -> None:
