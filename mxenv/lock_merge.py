@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from mxenv.lock import Relied
 
-IMAGE = tuple(each.name for each in fields(Lock) if each.name in {"built", "recipe"})
+IMAGE = ("built", "recipe")
 """What a lock says of the image that was made from it."""
 DERIVED = ("inputs", "relied", *IMAGE)
 """What follows from the rest."""
@@ -224,18 +224,19 @@ def _derived(
     reasons = []
     if not isinstance(inputs, str):
         reasons.append("both sides changed what the image asks for")
-    if _resolved(whole) not in (_resolved(ours), _resolved(theirs)):
+    # A side that is a mixture itself resolved nothing.
+    sides = [side for side in (ours, theirs) if side.inputs != UNRESOLVED]
+    if _resolved(whole) not in map(_resolved, sides):
         reasons.append("what was resolved on each side was never resolved together")
     if not judged:
         reasons.append("what the matrix says of the whole is not known")
-    known = inputs if isinstance(inputs, str) and not reasons else UNRESOLVED
-    whole = _with(whole, {"inputs": known, "relied": relied, **dict.fromkeys(IMAGE)})
-    image = {name: _image(name, base, whole, ours, theirs) for name in IMAGE}
+    fresh = inputs if isinstance(inputs, str) and not reasons else UNRESOLVED
+    whole = _with(whole, {"inputs": fresh, "relied": relied, **dict.fromkeys(IMAGE)})
+    image = _image(base, whole, ours, theirs)
     notes = [f"stale: {reason}" for reason in reasons]
-    sides = (getattr(side, name) for side in (ours, theirs) for name in IMAGE)
-    if any(sides) and not any(image.values()):
+    if any((*_said_of_image(ours), *_said_of_image(theirs))) and not any(image):
         notes.append("what is said of an image is left out: it was made from neither side alone")
-    return _with(whole, image), tuple(notes)
+    return _with(whole, dict(zip(IMAGE, image, strict=True))), tuple(notes)
 
 
 def _resolved(lock: Lock) -> object:
@@ -259,12 +260,17 @@ def _relied(base: Lock | None, whole: Lock, ours: Lock, theirs: Lock) -> tuple[R
     return known[0], True
 
 
-def _image(name: str, base: Lock | None, whole: Lock, ours: Lock, theirs: Lock) -> object:
+def _said_of_image(lock: Lock) -> tuple[object, ...]:
+    return tuple(getattr(lock, name) for name in IMAGE)
+
+
+def _image(base: Lock | None, whole: Lock, ours: Lock, theirs: Lock) -> tuple[object, ...]:
     """Return what is known of the image of the whole, if it is that of a side that has one."""
     plain = locks.without_image(whole)
     sides = [side for side in (ours, theirs) if locks.without_image(side) == plain]
-    found = [getattr(side, name) for side in sides]
+    found = [_said_of_image(side) for side in sides]
+    same = found[0] if found else _NOTHING
     if len(found) == len((ours, theirs)):
-        same = _same(getattr(base, name) if base else _NOTHING, *found)
-        return None if same is _NOTHING else same
-    return next(iter(found), None)
+        # One table of the file: half of what each says would be no image at all.
+        same = _same(_said_of_image(base) if base else _NOTHING, *found)
+    return same if isinstance(same, tuple) else (None,) * len(IMAGE)

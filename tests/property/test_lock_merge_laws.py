@@ -12,7 +12,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from mxenv import lock as locks
-from mxenv.lock import UNRESOLVED, Base, Built, Lock, Package, Provided, Relied, Wheel
+from mxenv.lock import UNRESOLVED, Base, Built, Lock, Package, Provided, Recipe, Relied, Wheel
 from mxenv.lock_difference import compare
 from mxenv.lock_merge import merge
 from mxenv.verdict import Waiver
@@ -53,10 +53,18 @@ def waiver(code: str, month: int) -> Waiver:
     return Waiver(code=code, reason="r", owner="o", expires=date(2027, month, 1))
 
 
+def is_one(lock: Lock) -> bool:
+    """Whether there can be such a lock: a base replaces nothing, and an image is made one way."""
+    both = {p.name for p in lock.packages} & {p.name for p in lock.provided}
+    return not both and not (lock.built and lock.recipe)
+
+
 any_lock = st.builds(
     Lock,
     name=st.just("demo"),
-    inputs=st.sampled_from(DIGESTS),
+    inputs=st.sampled_from([UNRESOLVED, *DIGESTS]),
+    bytecode=st.booleans(),
+    run=some("ldconfig", "true"),
     accelerator=st.sampled_from(["none", "metax"]),
     base=st.sampled_from([Base(reference="r.example.com/a", digest=d) for d in DIGESTS[:2]]),
     target=st.sampled_from([TARGET, replace(TARGET, libc="2.36")]),
@@ -70,8 +78,11 @@ any_lock = st.builds(
         [None, *(Relied(matrix=d, rows=(), outcome="unknown") for d in DIGESTS)]
     ),
     waivers=some(*(waiver(code, month) for code in ("MX105", "MX106") for month in (1, 2))),
+    recipe=st.sampled_from(
+        [None, *(Recipe(engine="docker", containerfile=d, context=d) for d in DIGESTS[:2])]
+    ),
     built=st.sampled_from([None, *(Built(config=d, manifest=d, layers=()) for d in DIGESTS)]),
-).filter(lambda lock: not {p.name for p in lock.packages} & {p.name for p in lock.provided})
+).filter(is_one)
 origins = st.one_of(st.none(), any_lock)
 
 
@@ -84,7 +95,7 @@ def three(draw: st.DrawFn) -> tuple[Lock, Lock, Lock]:
         other = draw(any_lock)
         names = draw(st.lists(st.sampled_from([f.name for f in fields(Lock)]), max_size=4))
         side = replace(base, **{name: getattr(other, name) for name in names})
-        assume(not {p.name for p in side.packages} & {p.name for p in side.provided})
+        assume(is_one(side))
         sides.append(side)
     return base, sides[0], sides[1]
 
@@ -144,7 +155,8 @@ class TestBothSides:
         whole = merge(base, ours, theirs).lock
         if whole.inputs == UNRESOLVED:
             return
-        plain = [locks.without_urls(side) for side in (whole, ours, theirs)]
+        sides = [side for side in (ours, theirs) if side.inputs != UNRESOLVED]
+        plain = [locks.without_urls(side) for side in (whole, *sides)]
         resolved = [(s.packages, s.provided, s.requires, s.target, s.base.digest) for s in plain]
         assert resolved[0] in resolved[1:]
         assert whole.inputs in {ours.inputs, theirs.inputs}

@@ -11,7 +11,7 @@ from mxenv import lock as locks
 from mxenv import lock_merge
 from mxenv.errors import LockError
 from mxenv.image import AddedFile
-from mxenv.lock import UNRESOLVED, Base, Built, Lock, Package, Provided, Relied, Wheel
+from mxenv.lock import UNRESOLVED, Base, Built, Lock, Package, Provided, Recipe, Relied, Wheel
 from mxenv.lock_merge import Conflict, Merged, merge
 from mxenv.verdict import Waiver
 
@@ -207,6 +207,15 @@ class TestWhatFollowsFromTheRest:
             "what is said of an image is left out: it was made from neither side alone",
         )
 
+    def test_a_mixture_does_not_become_fresh_by_a_wish_of_the_other_side(self) -> None:
+        before = but(inputs=UNRESOLVED, relied=None, built=None)
+        ours = replace(before, inputs=digest(8))
+        theirs = replace(before, packages=(A, package("bb", "2")))
+        merged = merge(before, ours, theirs)
+        assert merged.stale
+        assert "never resolved together" in merged.notes[0]
+        assert merge(before, ours, before).lock == ours
+
     def test_two_verdicts_on_the_same_are_none(self) -> None:
         ours, theirs = (
             but(relied=Relied(matrix=digest(n), rows=(), outcome="unknown"), built=None)
@@ -235,6 +244,14 @@ class TestWhatFollowsFromTheRest:
         assert merge(BASE, BASE, theirs).lock.built == built(9)
         assert merge(BASE, but(built=built(8)), theirs).lock.built is None
         assert merge(None, but(built=built(8)), theirs).lock.built is None
+
+    def test_an_image_is_made_one_way(self) -> None:
+        before = but(built=None)
+        recipe = Recipe(engine="docker", containerfile=digest(1), context=digest(2))
+        ours, theirs = but(built=built(8)), replace(before, recipe=recipe)
+        merged = merge(before, ours, theirs)
+        assert (merged.lock.built, merged.lock.recipe) == (None, None)
+        assert merge(before, before, theirs).lock.recipe == recipe
 
     def test_that_wheels_have_places_changes_no_image(self) -> None:
         ours = but(packages=(package("aa", "1", url=URL), package("bb", "1", url=URL)))
