@@ -9,7 +9,7 @@ import stat
 import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from mxenv.errors import UsageError
 
@@ -77,6 +77,13 @@ def write_atomically(path: Path, data: bytes | str) -> None:
     The folder is made if it is missing. A path that cannot be written raises `UsageError`.
     """
     content = data.encode() if isinstance(data, str) else data
+    with whole(path) as file:
+        file.write(content)
+
+
+@contextmanager
+def whole(path: Path) -> Iterator[BinaryIO]:
+    """Give a temporary file beside ``path`` to write to, which takes its place if all went well."""
     try:
         # A link is written through, or a file elsewhere would quietly stop being updated.
         # Not `Path.resolve`, which raises another error for a loop of links in every Python.
@@ -85,7 +92,10 @@ def write_atomically(path: Path, data: bytes | str) -> None:
         temporary = target.with_name(f".{os.urandom(8).hex()}.tmp")
         target.parent.mkdir(parents=True, exist_ok=True)
         try:
-            _write(temporary, content)
+            with _opened(temporary) as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
             temporary.replace(target)
         except BaseException:
             # Ctrl-C as well: nothing half written is left behind.
@@ -168,10 +178,8 @@ def _keep(path: Path) -> None:
         raise OSError(errno.EINVAL, f"is there and {NO_FILE}")
 
 
-def _write(path: Path, content: bytes) -> None:
+def _opened(path: Path) -> BinaryIO:
     # Not `tempfile`: its files are 0600 whatever the umask says.
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
+    return os.fdopen(
+        os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666), "wb"
+    )

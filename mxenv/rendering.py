@@ -160,7 +160,7 @@ def _head(lock: Lock) -> str:
 #   mxenv build lockfiles/pylock.{lock.name}.toml --engine docker
 # Any other builder takes the whole context, which mxenv writes:
 #   mxenv build lockfiles/pylock.{lock.name}.toml --render --out context.tar
-#   docker build - < context.tar
+#   docker build -f Containerfile - < context.tar
 """
 
 

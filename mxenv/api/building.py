@@ -49,6 +49,8 @@ class BuildResult:
     notes: tuple[str, ...]
     changed: bool
     """True if the lock said otherwise, or nothing, and says it now."""
+    recipe: Recipe | None = None
+    """What an engine is given, if only that was compared."""
 
 
 def build(  # noqa: PLR0913 - each is a choice of the user
@@ -105,6 +107,11 @@ def build(  # noqa: PLR0913 - each is a choice of the user
         with_base=with_base,
         compression=compression,
         interpreter=interpreter,
+        network=network,
+        told=told,
+        look=_inspecting.Inspection(
+            lock_path=lock_path, wheelhouse=wheelhouse or lock_path.parent / WHEELHOUSE
+        ).look,
     )
     if check:
         return _compared(chosen, order, lock_path)
@@ -147,6 +154,8 @@ def known_of(lock: Lock, lock_path: Path) -> Known | None:
 
 def _compared(engine: Engine, order: Order, lock_path: Path) -> BuildResult:
     """Make every layer anew, keep nothing, and hold it against what the lock says."""
+    if engine.recipe is not None:
+        return _compared_recipe(engine.recipe(order), order, lock_path)
     said = order.lock.built
     if said is None:
         raise Incompatible(
@@ -164,6 +173,41 @@ def _compared(engine: Engine, order: Order, lock_path: Path) -> BuildResult:
             hint="run `mxenv build`, and look at what changed in the lock",
         )
     return replace(_result(product, changed=False), name="")
+
+
+def _compared_recipe(made: Recipe, order: Order, lock_path: Path) -> BuildResult:
+    """Hold what an engine would be given against what the lock says; nothing is built."""
+    said = order.lock.recipe
+    if said is None:
+        raise Incompatible(
+            "the lock does not say what an engine is given",
+            context=f"{lock_path}: tool.mxenv.image",
+            hint="run `mxenv build --engine docker` once, and commit the lock; a lock without "
+            "system packages and steps is compared with the engine oci",
+        )
+    if made != said:
+        parts = (
+            ("Containerfile", said.containerfile, made.containerfile),
+            ("build context", said.context, made.context),
+        )
+        differ = "; ".join(f"{name} {now}, not {then}" for name, then, now in parts if now != then)
+        raise Incompatible(
+            f"what the engine is given is not the lock's: {differ or 'another engine'}",
+            context=str(lock_path),
+            hint="run `mxenv build`, and look at what changed in the lock",
+        )
+    return BuildResult(
+        config="",
+        manifest="",
+        layers=(),
+        name="",
+        written=0,
+        read=0,
+        seconds=(),
+        notes=(COMPARED,),
+        changed=False,
+        recipe=made,
+    )
 
 
 def _differences(said: Built, made: Built, product: Product) -> Iterator[str]:
@@ -184,10 +228,11 @@ def _built(product: Product) -> Built:
         config=product.config,
         manifest=product.pinned or product.manifest,
         layers=tuple(layer.made.diff_id for layer in product.layers),
+        compiler=product.compiler,
     )
 
 
-def _record(lock_path: Path, lock: Lock, built: Built) -> None:
+def _record(lock_path: Path, lock: Lock, after: Lock) -> None:
     """Write the digests into the lock, unless it was changed while the image was built."""
     there = read_lock(lock_path)
     if locks.without_image(there) != locks.without_image(lock):
@@ -196,7 +241,9 @@ def _record(lock_path: Path, lock: Lock, built: Built) -> None:
             context=str(lock_path),
             hint="run `mxenv build` again",
         )
-    write_atomically(lock_path, locks.render(replace(there, built=built)))
+    write_atomically(
+        lock_path, locks.render(replace(there, built=after.built, recipe=after.recipe))
+    )
 
 
 def _result(product: Product, *, changed: bool) -> BuildResult:

@@ -58,3 +58,22 @@ def nodes_done(*, quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
             bar.update(task, completed=done, total=total)
 
         yield told
+
+
+@contextmanager
+def steps_done(*, quiet: bool) -> Iterator[Callable[[str], None] | None]:
+    """Give what is to be told which step something long is at."""
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console  # noqa: PLC0415 - imported late: only for a terminal
+    from rich.markup import escape  # noqa: PLC0415 - the same
+
+    console = Console(stderr=True)
+    with console.status("") as status:
+
+        def told(step: str) -> None:
+            room = max(1, console.width - 4)
+            status.update(escape(step if len(step) <= room else f"{step[: room - 1]}…"))
+
+        yield told

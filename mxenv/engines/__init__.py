@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from mxenv.configuration import Made
     from mxenv.listing import Listing
-    from mxenv.lock import Lock
+    from mxenv.lock import Lock, Recipe
     from mxenv.stores import ImageDescription
 
 
@@ -53,6 +53,13 @@ class Order:
     """A Python that compiles modules, where the lock asks for that; empty: the running one."""
     with_base: bool = False
     """Copy the base's layers into the layout; a registry always has them."""
+    network: str = ""
+    """Which network the steps of a container engine may use, as it names them."""
+    told: Callable[[str], None] | None = None
+    """Is told which step a container engine is at."""
+    look: Callable[[str], None] | None = None
+    """Holds the image at an address against the lock before anybody can ask for it by name; raises
+    `Incompatible`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,3 +103,7 @@ class Engine:
     """Make the image; raise `EngineError`, `InvalidFile`, `Incompatible` or `UsageError`."""
     compressions: tuple[str, ...] = (GZIP,)
     """How it can pack layers."""
+    recipe: Callable[[Order], Recipe] | None = None
+    """Returns what it makes images from, if what it makes differs each time."""
+    keeps: bool = False
+    """Whether an image that goes nowhere else stays with it, under the name of the lock."""

@@ -1,0 +1,209 @@
+"""Has a container engine, Docker's or podman's, build the image: for what must be run in it."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from contextlib import closing, contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import TYPE_CHECKING, BinaryIO
+
+from mxenv import rendering
+from mxenv._files import whole
+from mxenv.engines import Engine, Order, Product, _context
+from mxenv.engines._conversation import Conversation, connected, heard
+from mxenv.errors import EngineError, UsageError
+from mxenv.image import IN_FILES, SCRATCH
+from mxenv.redaction import clean
+from mxenv.stores import places
+from mxenv.stores.description import describe
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from docker import APIClient
+
+    from mxenv.lock import Recipe
+    from mxenv.stores import Descriptor, Source
+
+ARCHIVE = ".tar"
+"""How a file is called that `--out` takes for an archive of the engine, and no layout's folder."""
+
+FOREVER = ["-c", "trap 'exit 0' TERM; while :; do sleep 1; done"]
+"""A program of ``/bin/sh`` that waits to be asked."""
+
+
+def build(order: Order) -> Product:
+    """Build, look inside, and only then give the image its name."""
+    base, began = configuration(order), time.monotonic()
+    with closing(connected()) as api:
+        _check_base(order)
+        with _context.opened_context(order, base) as context:
+            image = _built(api, order, context)
+            sent = context.sent
+        try:
+            built = time.monotonic()
+            with _saved(api, image) as archive:
+                _look(api, order, image, archive)
+                looked = time.monotonic()
+                digest, name = _published(api, order, image, archive)
+        except BaseException:
+            _forget(api, image)
+            raise
+    ended = time.monotonic()
+    return Product(
+        config=image,
+        manifest=digest,
+        layers=(),
+        name=name,
+        written=sent,
+        read=0,
+        seconds=(("build", built - began), ("look", looked - built), ("publish", ended - looked)),
+        notes=(
+            "an engine's image has another digest each time: the lock names what it was made from",
+        ),
+    )
+
+
+def recipe(order: Order) -> Recipe:
+    """Return what this engine is given: the same on every machine."""
+    return _context.recipe(order, configuration(order), "docker")
+
+
+def configuration(order: Order) -> Mapping[str, object]:
+    """Return the configuration of the base; of ``scratch``, an empty one."""
+    if order.base == SCRATCH:
+        return {}
+    if order.known is not None:
+        return order.known.image.configuration
+    address = places.pinned(order.base, order.lock.base.digest)
+    return describe(places.source_of(address), order.lock.target.platform).configuration
+
+
+def _check_base(order: Order) -> None:
+    """Refuse a base that an engine cannot ask for."""
+    if order.base.startswith(IN_FILES):
+        raise UsageError(
+            "an engine takes no base from a folder or a file",
+            context=f"{order.lock.name}: base",
+            hint="push it to a registry, and name it there",
+        )
+
+
+def _built(api: APIClient, order: Order, context: _context.Context) -> str:
+    """Return the digest of the image that the engine made; it has no name yet."""
+    conversation = Conversation(api=api, told=order.told)
+    try:
+        with heard("the build failed", rendering.NAME):
+            answers = api.build(
+                fileobj=context,
+                custom_context=True,
+                dockerfile=rendering.NAME,
+                rm=True,
+                forcerm=True,
+                decode=True,
+                network_mode=order.network or None,
+                platform=order.lock.target.platform,
+            )
+            return conversation.image_of(answers)
+    except BaseException:
+        conversation.undo()
+        raise
+
+
+@contextmanager
+def _saved(api: APIClient, image: str) -> Iterator[Path]:
+    """Give the image as the engine hands it out, in a file that is gone afterwards."""
+    with NamedTemporaryFile(prefix="mxenv-image-", suffix=ARCHIVE) as file:
+        with heard("the image cannot be read", image):
+            for piece in api.get_image(image):
+                file.write(piece)
+        file.flush()
+        yield Path(file.name)
+
+
+def _look(api: APIClient, order: Order, image: str, archive: Path) -> None:
+    """Hold what is inside against the lock: from the layers, and where there is a shell, run."""
+    if order.look is None:
+        return
+    order.look(f"{places.ARCHIVE}:{archive}")
+    if order.base == SCRATCH:
+        return
+    with heard("the image does not run", image), _running(api, image) as container:
+        order.look(f"docker:{container}")
+
+
+@contextmanager
+def _running(api: APIClient, image: str) -> Iterator[str]:
+    """Give a container of the image that does nothing, reaches nothing, and goes away again."""
+    container = api.create_container(
+        image, entrypoint=["/bin/sh"], command=FOREVER, network_disabled=True, user="0:0"
+    )["Id"]
+    try:
+        api.start(container)
+        yield container
+    finally:
+        with suppress(Exception):
+            api.remove_container(container, force=True, v=True)
+
+
+def _published(api: APIClient, order: Order, image: str, archive: Path) -> tuple[str, str]:
+    """Put the image where it goes; return the digest of its manifest, if it has one, and a name."""
+    if order.push is not None:
+        return _pushed(api, order.push, image)
+    if order.out is None:
+        _named(api, image, order.lock.name, "latest")
+        return "", f"{order.lock.name}:latest"
+    if order.out.suffix == ARCHIVE:
+        with archive.open("rb") as source_file, whole(order.out) as file:
+            shutil.copyfileobj(source_file, file)
+        return "", f"{places.ARCHIVE}:{order.out}"
+    from mxenv.stores import layout  # noqa: PLC0415 - imported late: only one of the ways
+
+    source, sink = places.source_of(f"{places.ARCHIVE}:{archive}"), layout.open_sink(order.out)
+    found, manifest = source.manifest(order.lock.target.platform)
+    description = describe(source, order.lock.target.platform)
+    for descriptor in (*description.layers, description.config):
+        if not sink.has(descriptor.digest):
+            sink.write(descriptor, partial(_entered, source, descriptor))
+    digest = sink.tag(manifest, found.media_type, order.lock.name)
+    return digest, f"{places.LAYOUT}:{order.out}:{order.lock.name}"
+
+
+def _entered(source: Source, descriptor: Descriptor) -> BinaryIO:
+    # The sink leaves the stream that it is given, and a stream that is left closes itself.
+    return source.blob(descriptor).__enter__()
+
+
+def _named(api: APIClient, image: str, repository: str, tag: str) -> None:
+    with heard("cannot be named", f"{repository}:{tag}"):
+        api.tag(image, repository, tag)
+
+
+def _pushed(api: APIClient, reference: str, image: str) -> tuple[str, str]:
+    head, slash, last = reference.partition("@")[0].rpartition("/")
+    name, _, tag = last.partition(":")
+    repository = f"{head}{slash}{name}"
+    _named(api, image, repository, tag or "latest")
+    digest = problem = ""
+    with heard("cannot be pushed", reference):
+        for answer in api.push(repository, tag or "latest", stream=True, decode=True):
+            problem = str(answer.get("error", problem))
+            digest = (answer.get("aux") or {}).get("Digest", digest)
+    if problem or not digest:
+        reason = clean(problem) or "the engine names no digest"
+        raise EngineError(f"cannot be pushed: {reason}", context=reference)
+    return digest, f"{repository}@{digest}"
+
+
+def _forget(api: APIClient, image: str) -> None:
+    """Remove an image that is not what it should be, or that nobody waits for any more."""
+    with suppress(Exception):
+        api.remove_image(image, force=True)
+
+
+ENGINE = Engine(
+    title="a container engine: Docker or podman", build=build, recipe=recipe, keeps=True
+)
