@@ -6,7 +6,7 @@ import fcntl
 import hashlib
 import os
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit, urlunsplit
@@ -61,6 +61,8 @@ class Line:
     """Set when nothing is wanted any more."""
     progress: Callable[[int], None]
     """Told how many bytes came."""
+    answers: set[requests.Response] = field(default_factory=set)
+    """Those that are being read."""
     pause: float = 0.5
     """Seconds before the second attempt; each one after it waits twice as long."""
 
@@ -195,16 +197,31 @@ def _transfer(wanted: Wanted, file: BufferedRandom, line: Line) -> tuple[str, fl
     return "", None
 
 
-def asked(url: str, line: Line, headers: Mapping[str, str]) -> requests.Response:
-    """Ask for ``url``, with the login of its host; what comes back is a stream to be closed."""
+@contextmanager
+def asked(url: str, line: Line, headers: Mapping[str, str]) -> Iterator[requests.Response]:
+    """Ask for ``url``, with the login of its host; give the answer, to be read as a stream."""
     plain, login = _without_login(url, line.logins)
-    return line.session.get(
+    with line.session.get(
         plain,
         headers={"Accept-Encoding": "identity", **headers},
         auth=login,
         stream=True,
         timeout=_SECONDS,
-    )
+    ) as answer:
+        line.answers.add(answer)
+        try:
+            yield answer
+        finally:
+            line.answers.discard(answer)
+
+
+def halt(line: Line) -> None:
+    """Let all downloads end soon, also those that wait for a server that says nothing."""
+    line.stop.set()
+    for answer in tuple(line.answers):
+        # Older ones end when their time is over.
+        with suppress(AttributeError, OSError, ValueError, RuntimeError):
+            answer.raw.shutdown()
 
 
 def status(answer: requests.Response) -> str:

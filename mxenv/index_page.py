@@ -5,14 +5,10 @@ from __future__ import annotations
 import json
 from contextlib import suppress
 from html.parser import HTMLParser
-from typing import TYPE_CHECKING
 from urllib.parse import unquote, urljoin, urlsplit, urlunsplit
 
 from mxenv.distribution import SDIST
 from mxenv.frozen import frozen
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 ACCEPT = "application/vnd.pypi.simple.v1+json, text/html;q=0.5"
 """What is asked for: the form in JSON where an index has it."""
@@ -45,11 +41,6 @@ def parse(text: str, *, base: str, kind: str) -> tuple[Link, ...]:
     else:
         raise ValueError(f"{kind or 'nothing known'} is no page of links")
     return tuple(link for link in found if link.name.endswith((".whl", SDIST)))
-
-
-def named(name: str, links: Iterable[Link]) -> tuple[Link, ...]:
-    """Return those of ``links`` that are files of that name."""
-    return tuple(link for link in links if link.name == name)
 
 
 def _of_json(text: str, base: str) -> list[Link]:

@@ -131,7 +131,8 @@ def _fill(  # noqa: PLR0913, PLR0917 - what a wheelhouse is filled from
     notes: list[str],
 ) -> tuple[Package, ...]:
     """Fetch what is missing, many at once; return what is to be built from what was fetched."""
-    from mxenv.api import _lines  # noqa: PLC0415 - imported late: it needs requests
+    from mxenv import _download  # noqa: PLC0415 - imported late: it needs requests
+    from mxenv.api import _lines  # noqa: PLC0415 - the same
 
     _make(folder)
     urls = not where.given
@@ -154,7 +155,7 @@ def _fill(  # noqa: PLR0913, PLR0917 - what a wheelhouse is filled from
                     future.result()
             except BaseException:
                 # Ctrl-C as well: the threads see it at their next piece.
-                offers.line.stop.set()
+                _download.halt(offers.line)
                 for future in futures:
                     future.cancel()
                 raise

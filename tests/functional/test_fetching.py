@@ -46,6 +46,13 @@ APP, LIB = "mx_app-1.0-py3-none-any.whl", "mx_lib-1.0-py3-none-any.whl"
 VENDOR = "mx_vendor-2.8.0+metax3.5.3.9-cp311-cp311-linux_x86_64.whl"
 
 
+@pytest.fixture(autouse=True)
+def no_other_index(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of what a test does not name, this machine has no index: whatever it is told of."""
+    if "package_index" not in request.fixturenames:
+        monkeypatch.setenv("UV_DEFAULT_INDEX", Path(__file__).parent.as_uri())
+
+
 @pytest.fixture
 def links(tmp_path: Path) -> Path:
     folder = tmp_path / "links"
@@ -74,6 +81,11 @@ def index(links: Path) -> Iterator[Index]:
 
 def here(index: Index) -> From:
     return From(index=(index.url,))
+
+
+def only(*indexes: Index) -> From:
+    """Ask these; what they are asked for, no other index of this machine has."""
+    return From(index=tuple(index.url for index in indexes))
 
 
 @pytest.fixture
@@ -209,6 +221,122 @@ class TestAnIndexThatMisbehaves:
             fetching.fetch(lock, where=From(index=(url,)))
         assert "hidden" not in f"{caught.value} {caught.value.hint}"
 
+    def test_that_asks_to_wait_is_obeyed(self, lock: Path, index: Index) -> None:
+        index.faults += ["429/1", "503/1"]
+        start = time.monotonic()
+        fetched = fetching.fetch(lock, where=here(index))
+        assert time.monotonic() - start > 1
+        assert names(fetched.wheelhouse) == [APP, LIB, VENDOR]
+
+    def test_that_asks_to_wait_for_too_long_is_taken_at_its_word(
+        self, lock: Path, index: Index
+    ) -> None:
+        index.faults += ["429/3600"] * 3
+        with pytest.raises(IndexFailed, match=r"HTTP 429 .* \(Retry-After: 3600\)") as caught:
+            fetching.fetch(lock, where=here(index))
+        assert "run `mxenv fetch` again" in caught.value.hint
+
+    def test_that_does_not_stop_sending_is_cut_short(self, lock: Path, index: Index) -> None:
+        index.faults += ["longer"] * 3
+        with pytest.raises(WheelError, match="what came has the sha256"):
+            fetching.fetch(lock, where=here(index))
+        assert names(lock.parent / "wheelhouse") == []
+
+    def test_that_answers_with_no_page_is_named(self, lock: Path, index: Index) -> None:
+        index.page = (200, "text/plain", "It works!")
+        with pytest.raises(IndexFailed, match=r"127\.0\.0\.1:\d+: what answers is no package ind"):
+            fetching.fetch(lock, where=only(index))
+
+    def test_that_is_down_for_one_file_is_not_asked_for_the_others(self, lock: Path) -> None:
+        start = time.monotonic()
+        with pytest.raises(IndexFailed, match="Connection refused"):
+            fetching.fetch(lock, where=From(index=("http://127.0.0.1:1/simple",), offline=False))
+        assert time.monotonic() - start < 30
+
+    def test_that_says_no_hashes_is_believed_only_after_a_look(
+        self, lock: Path, index: Index, links: Path
+    ) -> None:
+        index.hashes = False
+        _index.wheel(links, "mx-lib", filler=1)
+        with pytest.raises(WheelError, match="what came has the sha256"):
+            fetching.fetch(lock, where=only(index))
+
+    def test_that_speaks_json_is_understood(self, lock: Path, index: Index) -> None:
+        index.as_json = True
+        assert names(fetching.fetch(lock, where=here(index)).wheelhouse) == [APP, LIB, VENDOR]
+
+
+class TestMirrors:
+    """Places that are asked in order, for a file of that name and hash."""
+
+    @pytest.fixture
+    def mirror(self, tmp_path: Path, links: Path) -> Iterator[Index]:
+        shutil.copytree(links, tmp_path / "mirror")
+        with _index.serve(tmp_path / "mirror") as running:
+            yield running
+
+    def both(self, index: Index, mirror: Index) -> From:
+        return From(index=(index.url, mirror.url))
+
+    @pytest.mark.parametrize("fault", ["404", "other", "503", "short"])
+    def test_a_fault_of_the_first_one_is_made_good_by_the_second_and_said(
+        self, lock: Path, index: Index, mirror: Index, fault: str
+    ) -> None:
+        index.faults += [fault] * 99
+        fetched = fetching.fetch(lock, where=self.both(index, mirror))
+        assert names(fetched.wheelhouse) == [APP, LIB, VENDOR]
+        assert len(fetched.notes) == 3
+        assert all(f"was taken from {mirror.url.split('/')[2]}; " in n for n in fetched.notes)
+
+    def test_one_that_has_another_file_of_that_name_is_passed_over_and_said(
+        self, lock: Path, index: Index, mirror: Index, links: Path
+    ) -> None:
+        _index.wheel(links, "mx-lib", filler=1)
+        fetched = fetching.fetch(lock, where=self.both(index, mirror))
+        assert names(fetched.wheelhouse) == [APP, LIB, VENDOR]
+        (note,) = fetched.notes
+        assert f"the index has {LIB} with sha256" in note
+
+    def test_one_that_is_down_does_not_matter(self, lock: Path, mirror: Index) -> None:
+        where = From(index=("http://127.0.0.1:1/simple", mirror.url))
+        assert names(fetching.fetch(lock, where=where).wheelhouse) == [APP, LIB, VENDOR]
+
+    def test_a_folder_is_asked_first(self, lock: Path, index: Index, links: Path) -> None:
+        where = From(find_links=(str(links),), index=(index.url,))
+        fetching.fetch(lock, where=where)
+        assert index.asked == []
+
+    def test_when_all_fail_each_is_named(self, lock: Path, index: Index, mirror: Index) -> None:
+        index.faults += ["404"] * 9
+        mirror.faults += ["other"] * 9
+        with pytest.raises(WheelError, match=r"cannot be had: .*HTTP 404.*what came has the"):
+            fetching.fetch(lock, where=only(index, mirror))
+
+
+KILLED = """
+import sys
+from pathlib import Path
+from mxenv.api import fetching
+fetching.fetch(Path(sys.argv[1]), where=fetching.From(index=(sys.argv[2],)))
+"""
+
+
+def test_killed_at_any_moment_it_leaves_no_wheel_that_is_not_whole(
+    lock: Path, index: Index, links: Path
+) -> None:
+    house = lock.parent / "wheelhouse"
+    index.faults += ["slow", "short"] * 40
+    for moment in range(8):
+        with subprocess.Popen([sys.executable, "-c", KILLED, str(lock), index.url]) as process:
+            time.sleep(0.25 + moment * 0.12)
+            process.kill()
+        for path in house.glob("*.whl") if house.exists() else ():
+            assert _index.sha256(path) == _index.sha256(links / path.name)
+    index.faults.clear()
+    fetched = fetching.fetch(lock, where=here(index))
+    assert names(fetched.wheelhouse) == [APP, LIB, VENDOR]
+    assert all(_index.sha256(house / name) == _index.sha256(links / name) for name in names(house))
+
 
 @pytest.fixture
 def line() -> Iterator[Line]:
@@ -324,15 +452,16 @@ except KeyboardInterrupt:
 
 
 def test_ctrl_c_leaves_only_what_the_next_run_goes_on_with(lock: Path, index: Index) -> None:
-    index.faults += ["slow"] * 3
+    index.faults += ["stall"] * 3
     command = [sys.executable, "-c", INTERRUPTED, str(lock), index.url]
     with subprocess.Popen(command) as process:
         until = time.monotonic() + 30
-        while not any(p.startswith("/files") for p, _, _ in index.asked):
+        house = lock.parent / "wheelhouse"
+        while not any(part.stat().st_size for part in house.glob(".*.part")):
             assert time.monotonic() < until
             time.sleep(0.02)
         process.send_signal(signal.SIGINT)
-        assert process.wait(30) == 130
+        assert process.wait(15) == 130
     assert [n for n in names(lock.parent / "wheelhouse") if not n.endswith(".part")] == []
     index.asked.clear()
     fetched = fetching.fetch(lock, where=here(index))
