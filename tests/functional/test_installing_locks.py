@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -10,10 +11,12 @@ import tomllib
 import zipfile
 from dataclasses import replace
 from datetime import date
+from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import _index
+import jsonschema
 import pytest
 import uv
 from packaging.pylock import Pylock
@@ -218,7 +221,11 @@ class TestAnExport:
 
 class TestWithUrls:
     def test_the_lock_says_where_each_wheel_was_found(self, tmp_path: Path, index: Index) -> None:
-        lock = read_lock(make(tmp_path, index=(index.url,), with_urls=True))
+        path = make(tmp_path, index=(index.url,), with_urls=True)
+        document = tomllib.loads(path.read_text())
+        schema = resources.files("mxenv") / "schemas" / "lock.schema.json"
+        jsonschema.validate(document, json.loads(schema.read_text()))
+        lock = read_lock(path)
         files = index.url.replace("/simple", "/files")
         urls = [package.wheel.url for package in lock.packages]
         assert all(url.startswith(f"{files}/mx_") for url in urls)
