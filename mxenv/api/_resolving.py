@@ -154,7 +154,8 @@ def _whole(  # noqa: PLR0913, PLR0917 - what a wheel is built from, for what, wi
     indexes: Indexes,
 ) -> tuple[tuple[Package, ...], tuple[str, ...]]:
     """Return a wheel for everything that was resolved, and where there was more than one choice."""
-    packages, notes = list(resolution.packages), []
+    packages = [_as_before(package, before) for package in resolution.packages]
+    notes: list[str] = []
     places = resolver.places(indexes) if resolution.sdists or packages else None
     if places is None:
         return (), ()
@@ -178,6 +179,14 @@ def _whole(  # noqa: PLR0913, PLR0917 - what a wheel is built from, for what, wi
         asked = _lines.in_order(places, offline=indexes.offline)
         notes += _found_twice(packages, asked, offers)
     return tuple(packages), tuple(filter(None, notes))
+
+
+def _as_before(package: Package, before: Lock | None) -> Package:
+    """Return ``package`` with the source that its wheel was built from, if it was built."""
+    for then in before.packages if before is not None else ():
+        if then.source is not None and then.wheel.sha256 == package.wheel.sha256:
+            return then
+    return package
 
 
 def _found_twice(

@@ -52,6 +52,10 @@ def compile_pylock(
             text = (folder / OUTPUT).read_text()
             return text, _said.warnings(done.stderr)
         more = [name for name in _said.without_wheels(done.stderr) if name not in taken]
+        if sources and not more:
+            # It was taken from source before, and there may be no more than its wheel now.
+            taken, sources = [], ()
+            continue
         if sources is None or not more:
             _said.fail(done.stderr)
         # One at a time: with the source of one, no other may be needed.

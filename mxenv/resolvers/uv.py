@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mxenv import wheel_tags
+from mxenv.distribution import SDIST, project_of
 from mxenv.errors import Incompatible, IndexFailed
 from mxenv.lock import MACHINES, Package, Wheel, public_url
 from mxenv.resolvers import (
@@ -129,6 +130,12 @@ def _sdist(entry: Mapping[str, Any], indexes: Indexes) -> Sdist:
     file = _listing.file_name(source)
     if not sha256:
         raise IndexFailed(f"no sha256 is known of {file}")
+    if project_of(file) != name or not file.endswith(SDIST):
+        raise Incompatible(
+            f"{name} {entry['version']} has no wheel that fits, and its source {file} is not one "
+            "that can be built again elsewhere",
+            hint=f"build a wheel of it (`pip wheel {name}`), and add its folder with --find-links",
+        )
     location = _listing.location(source, indexes.directory)
     return Sdist(
         name=name,

@@ -121,6 +121,20 @@ class TestWhenLocking:
         assert not again.changed
         assert not (first.path.parent / "wheelhouse").exists()
 
+    @pytest.mark.parametrize("left", [{WHEEL}, {SDIST}, {WHEEL, SDIST}])
+    def test_locking_again_from_the_wheelhouse_forgets_no_source(
+        self, image: Path, links: Path, left: set[str]
+    ) -> None:
+        sdist = _index.sdist(links, "mx-src")
+        first = lock(image, links)
+        house = first.path.parent / "wheelhouse"
+        for path in (house / WHEEL, house / SDIST):
+            if path.name not in left:
+                path.unlink()
+        sdist.unlink()
+        again = lock(image, links, find_links=(str(house), str(links)))
+        assert not again.changed
+
     def test_two_machines_make_the_same_lock(
         self, image: Path, links: Path, tmp_path: Path
     ) -> None:
