@@ -14,7 +14,8 @@ def marked(ours: str, theirs: str) -> str:
     """Return what both have once, and what differs twice, between marks."""
     one, other = ours.splitlines(), theirs.splitlines()
     lines: list[str] = []
-    matcher = SequenceMatcher(a=one, b=other, autojunk=False)
+    # Lines that are everywhere tell no place from another, and looking at each pair takes long.
+    matcher = SequenceMatcher(a=one, b=other, autojunk=True)
     for tag, start, end, first, last in matcher.get_opcodes():
         if tag == "equal":
             lines += one[start:end]
