@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from _layouts import OCI, describe, file, link, sha256, tar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
     from _layouts import Entry
@@ -23,7 +23,10 @@ def configuration(layers: Sequence[bytes], **more: object) -> bytes:
 
 
 def old(
-    layers: Sequence[bytes], *, tags: Sequence[str] = ("team/image:1",), packed: bool = False
+    layers: Sequence[bytes],
+    *,
+    tags: Sequence[str] = ("team/image:1",),
+    pack: Callable[[bytes], bytes] = bytes,
 ) -> list[Entry]:
     """The members that Docker wrote before version 25; a layer that comes twice is linked."""
     config = configuration(layers)
@@ -38,7 +41,7 @@ def old(
         if layer in written:
             members.append(link(names[-1], f"../{written[layer]}"))
         else:
-            members.append(file(names[-1], gzip.compress(layer, 1, mtime=0) if packed else layer))
+            members.append(file(names[-1], pack(layer)))
             written[layer] = names[-1]
     entry = {"Config": name, "RepoTags": list(tags) or None, "Layers": names}
     return [*members, file(name, config), file("manifest.json", json.dumps([entry]))]

@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 
 SCHEME = "docker-archive"
 LAYER = "application/vnd.oci.image.layer.v1.tar"
-_GZIP = b"\x1f\x8b"
+_PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
+"""How packed layers begin, and what they are called then."""
+_LONGEST = max(map(len, _PACKED))
 _CHUNK = 1 << 20
 _BLOB = re.compile(r"blobs/sha256/([0-9a-f]{64})")
 _CONFIG = re.compile(r"([0-9a-f]{64})(?:\.json)?")
@@ -243,11 +245,12 @@ class _Images:
 
     def _look(self, found: Place) -> Descriptor | None:
         with self.archive.open(found) as stream:
-            start = stream.read(len(_GZIP))
-            if start != _GZIP:
+            start = stream.read(_LONGEST)
+            how = next((name for sign, name in _PACKED.items() if start.startswith(sign)), "")
+            if not how:
                 return None
             digest = hashlib.sha256(start)
             while data := stream.read(_CHUNK):
                 digest.update(data)
         name = f"sha256:{digest.hexdigest()}"
-        return Descriptor(media_type=f"{LAYER}+gzip", digest=name, size=found[1])
+        return Descriptor(media_type=f"{LAYER}+{how}", digest=name, size=found[1])

@@ -102,14 +102,19 @@ class TestAnArchive:
         path = write(tmp_path / "i.tar", old([LAYERS[0], LAYERS[1], LAYERS[0]]))
         assert layers(path) == [LAYERS[0], LAYERS[1], LAYERS[0]]
 
-    def test_may_hold_packed_layers(self, tmp_path: Path) -> None:
-        path = write(tmp_path / "i.tar", old(LAYERS, packed=True))
-        assert [gzip.decompress(layer) for layer in layers(path)] == LAYERS
+    @pytest.mark.parametrize("how", ["gzip", "zstd"])
+    def test_may_hold_packed_layers(self, tmp_path: Path, how: str) -> None:
+        zstd = pytest.importorskip("backports.zstd") if how == "zstd" else gzip
+        path = write(tmp_path / "i.tar", old(LAYERS, pack=zstd.compress))
+        assert [zstd.decompress(layer) for layer in layers(path)] == LAYERS
         kinds = {
             layer.media_type
             for layer in describe(docker_archive.open_source(str(path)), "linux/amd64").layers
         }
-        assert kinds == {f"{docker_archive.LAYER}+gzip"}
+        assert kinds == {f"{docker_archive.LAYER}+{how}"}
+        question = File("/etc/os-release")
+        with TRANSPORT.open(str(path), Terms()) as host:
+            assert host.gather([question])[question] == Found("ID=debian")
 
     def test_is_read_forwards_as_far_as_that_goes(self, tmp_path: Path) -> None:
         path = write(tmp_path / "i.tar.gz", new(LAYERS))
