@@ -27,6 +27,8 @@ class Cost:
     seconds: float
     peak_mib: float
     """The most memory that any one of its processes held (``ru_maxrss``)."""
+    cpu_seconds: float = 0.0
+    """What it and its children computed; what a daemon did for it is not in it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +69,11 @@ def once(contender: Contender) -> Cost:
         process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         sys.exit(f"{contender.title} exited with {process.returncode}:\n{said.decode()[-4000:]}")
-    return Cost(seconds=seconds, peak_mib=used.ru_maxrss / MIB_OF_KIB)
+    return Cost(
+        seconds=seconds,
+        peak_mib=used.ru_maxrss / MIB_OF_KIB,
+        cpu_seconds=used.ru_utime + used.ru_stime,
+    )
 
 
 def compare(
@@ -84,6 +90,7 @@ def compare(
         Cost(
             seconds=statistics.median(cost.seconds for cost in measured),
             peak_mib=statistics.median(cost.peak_mib for cost in measured),
+            cpu_seconds=statistics.median(cost.cpu_seconds for cost in measured),
         )
         for measured in costs
     )
