@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import io
 import json
@@ -11,8 +12,10 @@ import sys
 import threading
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from ipaddress import ip_address
 from typing import TYPE_CHECKING
+from urllib.parse import parse_qs, urlsplit
 
 import _registry
 import pytest
@@ -22,6 +25,7 @@ from _peak import PEAK
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 from cryptography.x509.oid import NameOID
 
 from mxenv.errors import InvalidFile, RegistryError
@@ -451,3 +455,123 @@ def test_a_client_may_show_a_certificate_of_its_own(authority: Path, tmp_path: P
     (folder / "client.key").unlink()
     with pytest.raises(InvalidFile, match=r"client\.cert: cannot be used as a certificate"):
         _certificates.context("r.example:5000", {"MXENV_CERTS": str(tmp_path)})
+
+
+class Tokens(BaseHTTPRequestHandler):
+    """Gives whoever knows the password what they ask for, for a few seconds."""
+
+    folder: Path
+    given: list[str]
+
+    def do_GET(self) -> None:
+        asked = parse_qs(urlsplit(self.path).query)
+        if self.headers.get("Authorization") != "Basic bWU6c2VjcmV0":
+            self.send_error(401)
+            return
+        access = []
+        for scope in asked.get("scope", []):
+            kind, name, actions = scope.split(":")
+            access.append({"type": kind, "name": name, "actions": actions.split(",")})
+        self.given.extend(asked.get("scope", []))
+        now = int(datetime.now(UTC).timestamp())
+        claims = {
+            "iss": "tests",
+            "sub": "me",
+            "aud": asked["service"][0],
+            "access": access,
+            "exp": now + 3600,
+            "nbf": now - 60,
+            "iat": now,
+            "jti": str(len(self.given)),
+        }
+        body = json.dumps({"token": self.signed(claims)}).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def signed(self, claims: object) -> str:
+        certificate = x509.load_pem_x509_certificate((self.folder / "server.crt").read_bytes())
+        whole = base64.b64encode(certificate.public_bytes(serialization.Encoding.DER)).decode()
+        head = {"typ": "JWT", "alg": "ES256", "x5c": [whole]}
+        text = ".".join(_unpadded(json.dumps(part).encode()) for part in (head, claims))
+        key = serialization.load_pem_private_key((self.folder / "server.key").read_bytes(), None)
+        assert isinstance(key, ec.EllipticCurvePrivateKey)
+        r, s = decode_dss_signature(key.sign(text.encode(), ec.ECDSA(hashes.SHA256())))
+        return f"{text}.{_unpadded(r.to_bytes(32, 'big') + s.to_bytes(32, 'big'))}"
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def _unpadded(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
+def leave(scope: str) -> tuple[str, set[str]]:
+    """Of which repository, and to do what."""
+    _, name, actions = scope.split(":")
+    return name, set(actions.split(","))
+
+
+class TestTokens:
+    """A registry that sends its clients to somebody else for leave."""
+
+    @pytest.fixture
+    def tokens(self, authority: Path) -> Iterator[tuple[str, list[str]]]:
+        given: list[str] = []
+        handler = type("Ours", (Tokens,), {"folder": authority, "given": given})
+        server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/token", given
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+    @pytest.fixture
+    def strict(
+        self,
+        registry: Registry,
+        authority: Path,
+        tokens: tuple[str, list[str]],
+        tmp_path: Path,
+    ) -> Iterator[Registry]:
+        assert registry
+        auth = {
+            "token": {
+                "realm": tokens[0],
+                "service": "tests",
+                "issuer": "tests",
+                "rootcertbundle": str(authority / "ca.crt"),
+            }
+        }
+        with _registry.serve(tmp_path, auth=auth) as running:
+            yield running
+
+    def test_are_asked_for_once_for_each_kind_of_leave(
+        self, strict: Registry, tokens: tuple[str, list[str]], tmp_path: Path
+    ) -> None:
+        auths = {"auths": {strict.address: {"auth": "bWU6c2VjcmV0"}}}
+        (tmp_path / "config.json").write_text(json.dumps(auths))
+        environ = {"DOCKER_CONFIG": str(tmp_path)}
+        into = replace(sink(f"{strict.address}/a/b:1", **environ), chunk=MIB)
+        into.write(BLOB, lambda: io.BytesIO(DATA))
+        there = source(f"{strict.address}/a/b:1", **environ)
+        with there.blob(BLOB) as stream:
+            assert stream.read() == DATA
+        assert [leave(scope) for scope in tokens[1]] == [
+            ("a/b", {"pull", "push"}),
+            ("a/b", {"pull"}),
+        ]
+        # Both repositories at once: what a mount needs.
+        onto = sink(f"{strict.address}/c/d:1", **environ)
+        assert onto.mount(BLOB, there)
+        assert onto.has(BLOB.digest)
+        asked = [leave(scope) for scope in tokens[1][2:]]
+        assert asked[:2] == [("c/d", {"pull", "push"}), ("a/b", {"pull"})]
+
+    def test_are_not_given_to_whoever_does_not_know_the_password(self, strict: Registry) -> None:
+        with pytest.raises(RegistryError, match="no token: 401") as raised:
+            sink(f"{strict.address}/a/b:1").write(BLOB, lambda: io.BytesIO(DATA))
+        assert "docker login" in raised.value.hint
