@@ -48,9 +48,6 @@ def standing(lock: Lock, image: ImageDescription, *, signed: bool = False) -> St
     """
     if lock.needs_engine:
         # How an engine spreads files over layers is its own affair.
-        return Standing(exact=False, first=None, count=0)
-    if lock.needs_engine:
-        # An engine laid it out in its own way.
         return Standing(exact=signed, first=None, count=0)
     if lock.built is None:
         first = _planned(lock, len(image.diff_ids)) if signed else None
