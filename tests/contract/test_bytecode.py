@@ -19,6 +19,7 @@ import pytest
 from _wheels import Made, lock_of, target
 
 from mxenv import lock as locks
+from mxenv.api import building
 from mxenv.engines import Order, _bytecode
 from mxenv.engines.oci import assemble, build
 from mxenv.errors import EngineError, UsageError
@@ -226,6 +227,24 @@ def test_the_compiler_s_version_is_part_of_a_layer_s_key_and_no_bytecode_is_none
     config = tmp_path / "out" / "blobs" / "sha256" / with_it.config.removeprefix("sha256:")
     diff_ids = json.loads(config.read_text())["rootfs"]["diff_ids"]
     assert diff_ids[0] == with_it.layers[0].made.diff_id
+
+
+def test_the_lock_remembers_who_compiled_and_a_check_is_by_the_same(tmp_path: Path) -> None:
+    path = tmp_path / "pylock.demo.toml"
+    path.write_text(locks.render(lock_for(tmp_path)))
+    (tmp_path / "wheelhouse").mkdir()
+    for wheel in tmp_path.glob("*.whl"):
+        wheel.rename(tmp_path / "wheelhouse" / wheel.name)
+    building.build(path, out=tmp_path / "out", cache=tmp_path / "cache")
+    lock = locks.parse(path.read_text(), context="lock")
+    assert lock.bytecode
+    assert lock.built is not None
+    assert lock.built.compiler == ".".join(map(str, sys.version_info[:3]))
+    building.build(path, check=True)
+    others = [python for version, python in _pythons.found().items() if version != HERE]
+    for python in others[:1]:
+        with pytest.raises(UsageError, match="are for CPython"):
+            building.build(path, check=True, interpreter=python)
 
 
 def refusal(folder: Path, lock: Lock, interpreter: str = "") -> UsageError:
