@@ -15,7 +15,7 @@ PEP751 = "1.0"
 """The version of the lockfile format that it is an extension of."""
 MACHINES = {"linux/amd64": "x86_64", "linux/arm64": "aarch64"}
 """What Python's ``platform_machine`` says on each platform."""
-UNRESOLVED = f"sha256:{'0' * 64}"
+UNRESOLVED = f"sha256:{'f' * 64}"
 """The digest of no image description: of two locks that were merged, and not resolved since."""
 WHEELHOUSE = "wheelhouse"
 """The folder beside the lock that holds its wheels; git does not."""

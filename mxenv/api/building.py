@@ -12,7 +12,7 @@ from mxenv import _plugins
 from mxenv import lock as locks
 from mxenv._files import write_atomically
 from mxenv.api import _inspecting, attesting, caching, signing
-from mxenv.api.project import base_of, files_of, read_lock
+from mxenv.api.project import base_of, files_of, read_lock, resolved_lock
 from mxenv.engines import GZIP, Engine, Known, Layer, Order
 from mxenv.errors import Incompatible, UsageError
 from mxenv.lock import WHEELHOUSE, Built
@@ -85,7 +85,7 @@ def build(  # noqa: PLR0913 - each is a choice of the user
     where the lock needs one, and compared by ``check``. ``network`` is which network its steps may
     use, and ``told`` is told which step it is at.
     """
-    lock = read_lock(lock_path)
+    lock = resolved_lock(lock_path)
     # Before anything is built: a key that cannot be read would end it at the last step.
     signer = signing.signer(sign) if sign is not None else None
     chosen: Engine = _plugins.load("engines", engine)

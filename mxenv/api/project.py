@@ -16,7 +16,7 @@ from mxenv._hashing import sha256_of
 from mxenv.api import nodes
 from mxenv.conflict_marks import first_mark, our_side
 from mxenv.constraint import Constraint
-from mxenv.errors import ImageError, LockError, UsageError
+from mxenv.errors import ImageError, Incompatible, LockError, UsageError
 from mxenv.image import IN_FILES
 from mxenv.stores import places
 
@@ -94,6 +94,18 @@ def lock_path(image_toml: Path, out: Path | None = None) -> Path:
 def read_lock(path: Path) -> Lock:
     """Return the lock in ``path``."""
     return parse_lock(lock_text(path), path)
+
+
+def resolved_lock(path: Path) -> Lock:
+    """Return the lock in ``path``, of which a resolver saw the whole: one to make images from."""
+    lock = read_lock(path)
+    if lock.inputs == locks.UNRESOLVED:
+        raise Incompatible(
+            "two locks were merged into it, and the whole was not resolved since",
+            context=f"{path}: tool.mxenv.inputs",
+            hint="run `mxenv lock`: it keeps these versions where they go together",
+        )
+    return lock
 
 
 def lock_text(path: Path) -> str:

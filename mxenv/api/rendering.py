@@ -41,7 +41,7 @@ def write(lock_path: Path, out: Path, *, wheelhouse: Path | None = None) -> None
 
 
 def _order(lock_path: Path, wheelhouse: Path | None) -> Order:
-    lock = project.read_lock(lock_path)
+    lock = project.resolved_lock(lock_path)
     return Order(
         lock=lock,
         lock_text=locks.render(locks.without_image(lock)),

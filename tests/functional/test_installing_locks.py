@@ -13,25 +13,28 @@ from dataclasses import replace
 from datetime import date
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import _index
 import jsonschema
 import pytest
 import uv
-from packaging.pylock import Pylock
+from packaging.pylock import Pylock, PylockSelectError
 
 from mxenv import lock as locks
+from mxenv import wheel_tags
 from mxenv.api import checking, fetching, lock_files, locking
 from mxenv.api.fetching import From, How
 from mxenv.api.project import read_lock
 from mxenv.errors import UsageError
 from mxenv.lock import Built, Provided
+from mxenv.provided import marker_environment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from _index import Index
+    from packaging.markers import Environment
 
 MXENV = Path(sys.executable).with_name("mxenv")
 IMAGE = """\
@@ -152,6 +155,20 @@ class TestALockAndItsWheelhouseAreEnough:
         pylock = Pylock.from_dict(tomllib.loads(full.read_text()))
         chosen = {str(p.name): str(p.version) for p in pylock.packages}
         assert chosen == {"mx-app": "1.0", "mx-lib": "1.0", "mx-vendor": VENDOR}
+
+    def test_and_packaging_selects_each_for_the_target_and_none_for_another(
+        self, full: Path
+    ) -> None:
+        """Whatever machine this is: the environment and the tags are the lock's own."""
+        pylock = Pylock.from_dict(tomllib.loads(full.read_text()))
+        target = read_lock(full).target
+        tags = wheel_tags.supported(target.python, target.platform, target.libc)
+        environment = cast("Environment", marker_environment(target))
+        selected = pylock.select(environment=environment, tags=tags)
+        assert [str(package.name) for package, _ in selected] == ["mx-app", "mx-lib", "mx-vendor"]
+        other = cast("Environment", {**environment, "python_version": "3.10"})
+        with pytest.raises(PylockSelectError):
+            list(pylock.select(environment=other, tags=tags))
 
     def test_sync_would_remove_what_the_base_provides(self, full: Path, tmp_path: Path) -> None:
         """Which is why the documentation says `install`, and never `sync`."""

@@ -140,6 +140,12 @@ class TestGitMerges:
         assert merged.inputs == UNRESOLVED
         assert "lockfiles/pylock.small.toml" in said
         assert "stale: what was resolved on each side was never resolved together" in said
+        build = [MXENV, "build", LOCK]
+        done = subprocess.run(
+            build, cwd=repository.root, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 1
+        assert "tool.mxenv.inputs: two locks were merged into it" in done.stderr
         assert not repository.unmerged
         assert repository.git("status", "--porcelain") == ""
 
