@@ -16,14 +16,16 @@ root = root.rstrip("/")
 def folder(real):
     """Make a folder as the base has it, so that to copy it changes nothing there."""
     made = root + real
-    if not os.path.isdir(made):
-        folder(os.path.dirname(real)) if real != "/" else os.makedirs(OWN + "/root", exist_ok=True)
-        os.mkdir(made)
-        os.chmod(made, 0o755)
-        if os.path.isdir(real):
-            there = os.stat(real)
-            os.chown(made, there.st_uid, there.st_gid)
-            os.chmod(made, there.st_mode & 0o7777)
+    if os.path.isdir(made):
+        return
+    if real != "/":
+        folder(os.path.dirname(real))
+    os.makedirs(made)
+    os.chmod(made, 0o755)
+    if os.path.isdir(real):
+        there = os.stat(real)
+        os.chown(made, there.st_uid, there.st_gid)
+        os.chmod(made, there.st_mode & 0o7777)
 
 sha256 = hashlib.sha256()
 with open(path, "rb") as file:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from mxenv.engines import Order
     from mxenv.engines._blob import Content
     from mxenv.lock import Package
+    from mxenv.stores import ImageDescription, Source
 
 CHUNK = 1 << 20
 
@@ -109,6 +110,20 @@ def recipe(order: Order, base: Mapping[str, object], engine: str) -> Recipe:
             containerfile=f"sha256:{hashlib.sha256(context.containerfile.encode()).hexdigest()}",
             context=context.digest,
         )
+
+
+def archive(source: Source, image: ImageDescription, name: str) -> Iterator[bytes]:
+    """Yield an image as ``docker save`` writes it, so that an engine loads it under ``name``."""
+    layers_ = [f"{number}.tar" for number, _ in enumerate(image.layers)]
+    documents = {"Config": "config.json", "RepoTags": [name], "Layers": layers_}
+    manifest = json.dumps([documents]).encode()
+    parts = (("config.json", image.config), *zip(layers_, image.layers, strict=True))
+    for path, descriptor in parts:
+        yield header(f"/{path}", size=descriptor.size)
+        with source.blob(descriptor) as blob:
+            yield from _read(lambda blob=blob: blob)  # type: ignore[misc]
+        yield padding(descriptor.size)
+    yield header("/manifest.json", size=len(manifest)) + manifest + padding(len(manifest)) + END
 
 
 def _text(text: str, mode: int = 0o644) -> _File:

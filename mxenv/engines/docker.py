@@ -14,7 +14,7 @@ from mxenv import rendering
 from mxenv._files import whole
 from mxenv.engines import Engine, Order, Product, _context
 from mxenv.engines._conversation import Conversation, connected, heard
-from mxenv.errors import EngineError, UsageError
+from mxenv.errors import EngineError
 from mxenv.image import IN_FILES, SCRATCH
 from mxenv.redaction import clean
 from mxenv.stores import places
@@ -39,7 +39,7 @@ def build(order: Order) -> Product:
     """Build, look inside, and only then give the image its name."""
     base, began = configuration(order), time.monotonic()
     with closing(connected()) as api:
-        _check_base(order)
+        _have_base(api, order)
         with _context.opened_context(order, base) as context:
             image = _built(api, order, context)
             sent = context.sent
@@ -82,14 +82,19 @@ def configuration(order: Order) -> Mapping[str, object]:
     return describe(places.source_of(address), order.lock.target.platform).configuration
 
 
-def _check_base(order: Order) -> None:
-    """Refuse a base that an engine cannot ask for."""
-    if order.base.startswith(IN_FILES):
-        raise UsageError(
-            "an engine takes no base from a folder or a file",
-            context=f"{order.lock.name}: base",
-            hint="push it to a registry, and name it there",
-        )
+def _have_base(api: APIClient, order: Order) -> None:
+    """Load a base that lies in a folder: no engine reads one there."""
+    name = rendering.reference(order.lock)
+    if not order.base.startswith(IN_FILES) or api.images(name):
+        return
+    source = places.source_of(places.pinned(order.base, order.lock.base.digest))
+    image = describe(source, order.lock.target.platform)
+    problem = ""
+    with heard("the base cannot be loaded", order.base):
+        for answer in api.load_image(_context.archive(source, image, name)):
+            problem = str(answer.get("error", problem))
+    if problem:
+        raise EngineError(f"the base cannot be loaded: {clean(problem)}", context=order.base)
 
 
 def _built(api: APIClient, order: Order, context: _context.Context) -> str:
