@@ -6,7 +6,7 @@ import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote, urlsplit, urlunsplit
 
 import requests
 import urllib3
@@ -75,7 +75,12 @@ class Offers:
             found = self._pages[place.location]
         else:
             found = self._read(place.location, place, _folder)
-        return tuple(link for link in found if project_of(link.name) == project)
+        own = _login_of(place)
+        return tuple(
+            Link(name=link.name, url=own(link.url), sha256=link.sha256)
+            for link in found
+            if project_of(link.name) == project
+        )
 
     def _read(
         self, location: str, place: Place, read: Callable[[str, Line], tuple[Link, ...]]
@@ -85,6 +90,19 @@ class Offers:
         except IndexFailed as error:
             self._down[place] = error
             raise
+
+
+def _login_of(place: Place) -> Callable[[str], str]:
+    """Return what adds the login of ``place`` to the files that lie on the same host."""
+    host, login = host_of(place.location), urlsplit(place.location).netloc.rpartition("@")[0]
+
+    def add(url: str) -> str:
+        parts = urlsplit(url)
+        if not login or parts.netloc != host:
+            return url
+        return urlunsplit(parts._replace(netloc=f"{login}@{host}"))
+
+    return add
 
 
 def _page(url: str, line: Line) -> tuple[Link, ...]:

@@ -81,7 +81,7 @@ def build_wheel(folder, config_settings=None, metadata_directory=None):
         for member, text in [*members.items(), (f"{{info}}/RECORD", record)]:
             archive.writestr(zipfile.ZipInfo(member), text)
         for source in EXTRA:
-            archive.write(source, source)
+            archive.writestr(zipfile.ZipInfo(source), open(source, "rb").read())
     return file
 """
 

@@ -41,13 +41,13 @@ def in_order(places: Places, *, offline: bool = False) -> tuple[Place, ...]:
     """Return ``places`` as they are asked: folders and pages of links come before indexes."""
     found = (
         *(Place(location=location) for location in places.find_links),
-        *(Place(location=_plain(location), index=True) for location in places.index),
+        *(Place(location=location, index=True) for location in places.index),
     )
     return tuple(p for p in found if not offline or urlsplit(p.location).scheme in {"", "file"})
 
 
 def credentials(urls: Iterable[str]) -> Credentials:
-    """Return the logins in the URLs of indexes, which their files need as well."""
+    """Return the logins in the URLs of indexes, for files whose place a lock names."""
     logins = {}
     for url in urls:
         parts = urlsplit(url)
@@ -55,12 +55,6 @@ def credentials(urls: Iterable[str]) -> Credentials:
             place = parts.netloc.rpartition("@")[-1]
             logins[place] = (unquote(parts.username), unquote(parts.password or ""))
     return logins
-
-
-def _plain(url: str) -> str:
-    """Return ``url`` without its login, which goes by its host from here on."""
-    parts = urlsplit(url)
-    return parts._replace(netloc=parts.netloc.rpartition("@")[-1]).geturl()
 
 
 def _trust(session: requests.Session) -> None:

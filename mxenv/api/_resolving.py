@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from mxenv import _plugins
 from mxenv._hashing import sha256_of
 from mxenv.distribution import normalised
-from mxenv.errors import Incompatible, IndexFailed, UsageError
+from mxenv.errors import EngineError, Incompatible, IndexFailed, UsageError, WheelError
 from mxenv.provided import KEPT
 from mxenv.resolvers import Indexes, Request
 
@@ -61,7 +61,12 @@ def settle(  # noqa: PLR0913 - what a resolution depends on
             context="--upgrade-package",
             hint=f"it needs {', '.join(sorted(found)) or 'nothing'}",
         )
-    packages, notes = _whole(resolution, ground, before, house, resolver, request.indexes)
+    try:
+        packages, notes = _whole(resolution, ground, before, house, resolver, request.indexes)
+    except (Incompatible, EngineError, WheelError) as error:
+        inner = f": {error.context}" if error.context else ""
+        place = f"{image_toml}: python.requires{inner}"
+        raise type(error)(error.message, context=place, hint=error.hint) from None
     return Settled(
         packages=packages,
         notes=(*resolution.notes, *notes, *_moved(before, packages, upgraded), *_early(packages)),

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import time
 import tomllib
 import zipfile
 from datetime import date
@@ -409,6 +410,34 @@ def make(sdist: Path, links: Path) -> Path:
         sdist=sdist, name="mx-src", version="1.0", python="3.11", indexes=indexes, out=out
     )
     return resolver.build(order).wheel
+
+
+KILLED = """
+import sys
+from datetime import date
+from pathlib import Path
+from mxenv.api import checking, locking
+options = locking.Options(find_links=(sys.argv[2],), no_index=True)
+matrix = checking.load_matrix()
+locking.lock(Path(sys.argv[1]), matrix=matrix, today=date(2026, 11, 30), options=options)
+"""
+
+
+def test_killed_at_any_moment_it_leaves_no_half_lock_and_no_half_wheel(
+    image: Path, links: Path
+) -> None:
+    _index.sdist(links, "mx-src", build_requires=["mx-tool"])
+    path = image.parents[2] / "lockfiles" / "pylock.small.toml"
+    for moment in range(6):
+        command = [sys.executable, "-c", KILLED, str(image), str(links)]
+        with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
+            time.sleep(0.5 + moment * 0.4)
+            process.kill()
+        assert not path.exists() or built_digest(path)
+        for wheel in (path.parent / "wheelhouse").glob("*.whl"):
+            assert zipfile.ZipFile(wheel).testzip() is None
+    result = lock(image, links)
+    assert built(result).wheel.sha256 == _index.sha256(path.parent / "wheelhouse" / WHEEL)
 
 
 def built_digest(path: Path) -> str:

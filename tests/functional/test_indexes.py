@@ -208,6 +208,18 @@ class TestAnIndexWithALogin:
             done = mxenv(project, *command, "--index", f"corp={closed.url}", **login)
             assert done.returncode == 0, done.stderr
 
+    def test_may_be_one_of_two_on_a_host_each_with_its_own(
+        self, project: Path, closed: Index
+    ) -> None:
+        """When fetching: the resolver itself knows one login of each host."""
+        assert lock(project, "--index", self.url(closed)).returncode == 0
+        other = self.url(closed).replace("me:hidden%25word", "other:word")
+        for first, second in ((self.url(closed), other), (other, self.url(closed))):
+            done = mxenv(project, "fetch", str(LOCK), "--index", first, default=second)
+            assert done.returncode == 0, done.stderr
+            assert "hidden" not in done.stdout + done.stderr
+            (project / "lockfiles/wheelhouse/mx_lib-1.0-py3-none-any.whl").unlink()
+
     def test_that_is_wrong_says_so_without_repeating_it(self, project: Path, closed: Index) -> None:
         wrong = closed.url.replace("://", "://me:secretive@")
         done = lock(project, default=wrong)
