@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from mxenv.distribution import normalised
 from mxenv.errors import Incompatible
+from mxenv.layers import SHARE
+from mxenv.redaction import UNPRINTABLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -31,7 +33,9 @@ def check(owners: Iterable[tuple[str, Iterable[Entry]]], base: Listing, lock: Lo
         for entry in entries:
             folder, _, name = entry.path.rpartition("/")
             place = _names(folder or "/", there, base, owner, lock).get(name)
-            if place is not None and not _equal(place, entry):
+            # A base that mxenv built says things of itself, which are of this image from now on.
+            own = folder == SHARE
+            if place is not None and not own and not _equal(place, entry):
                 raise _both(owner, entry, place, lock)
 
 
@@ -43,7 +47,7 @@ def _names(
         above, _, name = folder.rpartition("/")
         place = _names(above or "/", there, base, owner, lock).get(name)
         if place is not None and place.kind != "directory":
-            where = f" to {place.target}" if place.kind == "link" else ""
+            where = f" to {UNPRINTABLE.sub('?', place.target)}" if place.target else ""
             raise Incompatible(
                 f"{owner} brings a file below it, and in {_holder(folder, lock)} it is "
                 f"a {place.kind}{where}",
@@ -76,8 +80,8 @@ def _both(owner: str, entry: Entry, place: Place, lock: Lock) -> Incompatible:
     return Incompatible(
         f"{owner} brings it, and {_holder(entry.path, lock)} has it: {differ}",
         context=entry.path,
-        hint="what the base provides is never replaced: leave the package out of the image "
-        "description, choose a version that does not bring the file, or take another base",
+        hint="what the base provides is never replaced: leave the package, or the added file, out "
+        "of the image description, choose a version without it, or take another base",
     )
 
 

@@ -337,7 +337,7 @@ class TestBuilding:
         assert said.context == f"/{SITE}/torch/__init__.py"
         assert "evil==1.0 brings it" in said.message
         assert "torch 2.8.0+metax3.5.3.9 of the base has it" in said.message
-        assert "leave the package out" in said.hint
+        assert "leave the package" in said.hint
 
     def test_so_is_one_that_replaces_a_program(self, project: Path) -> None:
         said = self.hostile(project, {"evil-1.0.data/scripts/python3": "#!python\n"})
@@ -476,3 +476,24 @@ def test_a_layout_that_is_gone_is_needed_only_without_a_record(project: Path) ->
     shutil.rmtree(project / "base")
     with pytest.raises(LayoutError):
         lock(project)
+
+
+def test_an_image_of_mxenv_is_a_base_as_well(project: Path) -> None:
+    lock(project)
+    build(project, out=project / "below", with_base=True)
+    _locked.wheel(project / "links", "upper", "1.0", {"upper.py": "U = 1\n"})
+    image = project / "images" / "upper" / "image.toml"
+    image.parent.mkdir()
+    text = IMAGE.format(requires='"upper"').replace('"small"', '"upper"')
+    image.write_text(text.replace("oci:base", "oci:below:small"))
+    made = locking.lock(
+        image,
+        matrix=checking.load_matrix(),
+        today=TODAY,
+        options=locking.Options(find_links=(str(project / "links"),), no_index=True),
+    )
+    assert {entry.name for entry in made.lock.provided} == {"torch", "plain"}
+    done = building.build(
+        made.path, out=project / "out", cache=project / "cache", wheelhouse=project / "links"
+    )
+    assert len(done.layers) == 2

@@ -69,7 +69,7 @@ def test_a_file_of_a_package_of_the_base_is_refused_and_both_are_named() -> None
     said = refused(entry(f"{SITE}/torch/__init__.py", sha256="b"))
     assert said.context == f"{SITE}/torch/__init__.py"
     assert "evil==1 brings it, and torch 2.8.0+metax3.5.3.9 of the base has it" in said.message
-    assert "leave the package out" in said.hint
+    assert "leave the package" in said.hint
 
 
 def test_what_lies_in_the_metadata_of_a_package_is_of_that_package() -> None:
@@ -127,3 +127,22 @@ def test_the_second_owner_is_looked_at_as_well() -> None:
     owners = [("a==1", [entry("/new/x")]), ("b==1", [entry("/lib/y")])]
     with pytest.raises(Incompatible, match="b==1"):
         check(owners, listing(), replace(LOCK, provided=()))
+
+
+def test_what_mxenv_says_of_an_image_takes_the_place_of_what_it_said_of_the_base() -> None:
+    gate = Place(kind="file", mode=0o755, size=3, sha256="a")
+    folders = {
+        "/": {"usr": Place(kind="directory")},
+        "/usr": {"share": Place(kind="directory")},
+        "/usr/share": {"mxenv": Place(kind="directory")},
+        "/usr/share/mxenv": {"start-gate": gate},
+    }
+    check([("lock", [entry("/usr/share/mxenv/start-gate")])], Listing(folders=folders), LOCK)
+    with pytest.raises(Incompatible):
+        check([("lock", [entry("/usr/share/mxenv")])], Listing(folders=folders), LOCK)
+
+
+def test_where_a_link_of_the_base_leads_moves_no_terminal() -> None:
+    folders = {"/": {"x": Place(kind="link", mode=0o777, target="a\x1b[2Jb")}}
+    with pytest.raises(Incompatible, match=r"a link to a\?\[2Jb"):
+        check([("a==1", [entry("/x/y")])], Listing(folders=folders), LOCK)
