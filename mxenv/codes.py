@@ -523,6 +523,13 @@ CODES: Mapping[str, Code] = {
         how="Every signature was held against every key that was named.",
         remedy="Nothing to do.",
     ),
+    "MX354": Code(
+        title="nobody vouches for the lock",
+        meaning="The image was held against the lock that it brings itself, and no key was named: "
+        "that both agree says nothing of who made them.",
+        how="Neither a lock nor a key was named.",
+        remedy="Name the lock that you know, or the key of those who build: --key PUB.",
+    ),
     # MX4xx: what a gate lets through.
     "MX401": Code(
         title="not locked",

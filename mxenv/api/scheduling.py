@@ -75,6 +75,7 @@ def _whole(this: Opened) -> Iterator[Finding]:
         stands = _image_checks.standing(this.lock, this.image)
         yield from _image_checks.recorded(this.lock.built, this.image, stands)
     yield _of_label(this)
+    yield from this.vouched()
     if this.keys:
         yield from this.attested()
 

@@ -100,6 +100,19 @@ class Opened:
         """Return where the lock is, for people."""
         return str(self.lock_path or f"{self.source.name}: lock")
 
+    def vouched(self) -> Iterator[Finding]:
+        """Say so if nobody but the image itself says what should be in it."""
+        if self.lock_path is None and not self.keys:
+            yield Finding(
+                code="MX354",
+                outcome=Outcome.UNKNOWN,
+                subject=self.lock.name,
+                found="the lock is the image's own, and no key was named",
+                expected="a lock, or a key, that you know",
+                remedy="name LOCK, or --key PUB",
+                advice=True,
+            )
+
     def attested(self) -> Iterator[Finding]:
         """Yield what is found of all that goes with the image."""
         text = locks.render(locks.without_image(self.lock)).encode()
@@ -169,6 +182,7 @@ def _image(
     yield from _wheel_files.check(inside, brought)
     yield from _image_checks.host(lock, image, inside)
     yield from this.attested()
+    yield from this.vouched()
 
 
 def _whole(this: Opened, stands: Standing) -> Iterator[Finding]:

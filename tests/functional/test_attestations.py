@@ -434,8 +434,11 @@ class TestTheLockThatAnImageBrings:
         local.build()
         house = local.root / "lockfiles" / "wheelhouse"
         held = verifying.verify(None, local.address, wheelhouse=house)
-        assert codes(held) == set(), "the wheels are at hand"
-        assert codes(local.verify(alone=True)) == {"MX324"}, "nobody says what the wheels brought"
+        assert held.outcome is Outcome.COMPATIBLE, "the wheels are at hand"
+        assert codes(held) == {"MX354"}, "which is advice: the lock is the image's own"
+        bare = local.verify(alone=True)
+        assert bare.outcome is Outcome.UNKNOWN
+        assert codes(bare) == {"MX324", "MX354"}, "nobody says what the wheels brought"
 
     def test_is_missing_in_an_image_of_somebody_else(self, tmp_path: Path) -> None:
         debian_lock(tmp_path)

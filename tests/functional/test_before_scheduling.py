@@ -151,7 +151,8 @@ def test_from_a_registry_with_the_lock_that_the_image_brings(
     mark = registry.mark()
     snapshot = node(tmp_path, "2.38")
     (verdict,) = scheduling.before(None, f"image:{place}", [snapshot], now=NOW)
-    assert codes(verdict) == {"MX333"}
+    assert codes(verdict) == {"MX333", "MX354"}
+    assert [f.code for f in verdict.findings if f.advice] == ["MX354"]
     assert len(registry.requests(mark)) < 20
     assert not any(request.method == "PUT" for request in registry.requests(mark))
 
