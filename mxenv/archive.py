@@ -36,6 +36,13 @@ OCTAL_SIZE = 8**11
 STORED = 0xFFFF
 """The most bytes that one stored block of a deflate stream can hold (RFC 1951)."""
 
+OWNER = DEVICE = b"0000000\0" * 2
+TIME = b"%011o\0" % MTIME
+MAGIC = b"ustar\x0000"
+
+CONSTANT = sum(OWNER + TIME + MAGIC + DEVICE) + 8 * ord(" ")
+"""What the fields that never differ add to a header's checksum, its own eight bytes as spaces."""
+
 GZIP_HEADER = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
 """No time, no name, unknown system (RFC 1952)."""
 
@@ -97,29 +104,27 @@ def _record(key: bytes, value: bytes) -> bytes:
 
 def _ustar(name: bytes, *, size: int, mode: int, kind: bytes, prefix: bytes = b"") -> bytes:
     """Return one block: the fields in the order of POSIX, with their checksum."""
-    before = b"".join(
+    varying = (name, b"%07o" % mode, b"%011o" % size, kind, prefix)
+    checksum = CONSTANT + sum(map(sum, varying))
+    return b"".join(
         (
             name.ljust(NAME, b"\0"),
-            b"%07o\0" % mode,
-            b"0000000\0" * 2,
-            b"%011o\0" % size,
-            b"%011o\0" % MTIME,
-        )
-    )
-    after = b"".join(
-        (
+            varying[1],
+            b"\0",
+            OWNER,
+            varying[2],
+            b"\0",
+            TIME,
+            b"%06o\0 " % checksum,
             kind,
             bytes(100),
-            b"ustar\x0000",
+            MAGIC,
             bytes(64),
-            b"0000000\0" * 2,
+            DEVICE,
             prefix.ljust(PREFIX, b"\0"),
             bytes(12),
         )
     )
-    # The checksum counts its own eight bytes as spaces.
-    checksum = sum(before) + 8 * ord(" ") + sum(after)
-    return before + b"%06o\0 " % checksum + after
 
 
 def stored(data: bytes, *, crc: int) -> Iterator[bytes]:

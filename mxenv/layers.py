@@ -195,8 +195,10 @@ def check_union(owners: Iterable[tuple[str, Iterable[Entry]]]) -> None:
             if other[1] != entry:
                 raise _two_owners(entry.path, other[0], owner)
             for parent in parents(entry.path):
-                if folders.setdefault(parent, owner) != owner:
+                # Then those above it are known as well.
+                if parent in folders:
                     break
+                folders[parent] = owner
     for path in files.keys() & folders.keys():
         raise _two_owners(path, files[path][0], folders[path])
 

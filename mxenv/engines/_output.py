@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -64,18 +65,32 @@ class Output:
         self.written += descriptor.size
         self.streamed += descriptor.size
 
-    def layers(self, ready: Sequence[Ready]) -> None:
-        """Write our layers; one that was damaged in the cache is made anew first."""
-        for layer in ready:
-            blob = layer.blob
-            if self.sink.has(blob.digest):
-                continue
-            if layer.cached and not self.cache.is_whole(blob):
-                self.cache.drop(layer.key)
-                layer.again()
-            descriptor = Descriptor(media_type=layer.media_type, digest=blob.digest, size=blob.size)
-            self.sink.write(descriptor, lambda blob=blob: self.cache.open(blob))  # type: ignore[misc]
-            self.written += blob.size
+    def layers(self, ready: Sequence[Ready], *, workers: int = 1) -> None:
+        """Write our layers, so many at once."""
+        # One that two wheels have made is written once.
+        distinct = tuple({layer.blob.digest: layer for layer in ready}.values())
+        if workers == 1:
+            self.written += sum(map(self._layer, distinct))
+            return
+        with ThreadPoolExecutor(workers) as pool:
+            futures = [pool.submit(self._layer, layer) for layer in distinct]
+            try:
+                self.written += sum(future.result() for future in futures)
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+
+    def _layer(self, layer: Ready) -> int:
+        """Write a layer, one that was damaged in the cache made anew; return how many bytes."""
+        blob = layer.blob
+        if self.sink.has(blob.digest):
+            return 0
+        if layer.cached and not self.cache.is_whole(blob):
+            self.cache.drop(layer.key)
+            layer.again()
+        descriptor = Descriptor(media_type=layer.media_type, digest=blob.digest, size=blob.size)
+        self.sink.write(descriptor, lambda: self.cache.open(blob))
+        return blob.size
 
     def bytes(self, content: bytes, media_type: str) -> None:
         """Write a small blob."""

@@ -91,7 +91,8 @@ def assemble(order: Order, *, source: Source | None, sink: Sink) -> Product:
     with steps.step("write"):
         if order.push is not None or order.with_base:
             writer.base(base.layers, source)
-        writer.layers(ready)
+        # A registry is talked to over one connection.
+        writer.layers(ready, workers=1 if order.push is not None else _workers())
         writer.bytes(config, OCI_CONFIG)
         digest = sink.tag(manifest, OCI_MANIFEST, _tag(order))
     return Product(
@@ -121,7 +122,7 @@ def _ready(
     plan: Sequence[layers.Layer], order: Order, cache: Cache, compiler: Interpreter | None
 ) -> list[Ready]:
     """Make every layer of ours, from the bottom up, and hold them against one another."""
-    with ThreadPoolExecutor(min(WORKERS, os.cpu_count() or 1)) as pool:
+    with ThreadPoolExecutor(_workers()) as pool:
         # The first error ends the build; what waits behind it never starts.
         ready = _all(
             pool, [_maker(layer, order, cache, compiler) for layer in plan], _by_size(plan)
@@ -158,13 +159,17 @@ def _all(
         raise
 
 
+def _workers() -> int:
+    return min(WORKERS, os.cpu_count() or 1)
+
+
 def _packed(ready: list[Ready], order: Order, cache: Cache) -> list[Ready]:
     """Return the layers packed as the order asks."""
     if order.compression == GZIP:
         return ready
     from mxenv.engines import _zstd  # noqa: PLC0415 - imported late: only for those who ask
 
-    with ThreadPoolExecutor(min(WORKERS, os.cpu_count() or 1)) as pool:
+    with ThreadPoolExecutor(_workers()) as pool:
         return list(pool.map(lambda layer: _zstd.packed(layer, cache), ready))
 
 
