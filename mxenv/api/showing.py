@@ -142,7 +142,7 @@ def _layers(image: ImageDescription) -> Iterator[Layer]:
     ]
     # A history may leave out the layers of its base.
     rest = [*[table(None)] * (len(image.layers) - len(history)), *history]
-    for layer, entry in zip(image.layers, rest[-len(image.layers) :], strict=True):
+    for layer, entry in zip(image.layers, rest[len(rest) - len(image.layers) :], strict=True):
         made, comment = text(entry.get("created_by")), text(entry.get("comment"))
         ours = made == MAKER
         yield Layer(

@@ -263,6 +263,13 @@ def test_a_signature_is_verified_by_openssl_alone(
         assert told.returncode != 0
 
 
+def test_keys_of_ssh_keygen_sign_and_verify(local: Image, tmp_path: Path) -> None:
+    make = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", tmp_path / "key"]
+    subprocess.run(make, check=True)
+    local.build(tmp_path / "key")
+    assert local.verify(tmp_path / "key.pub").outcome is Outcome.COMPATIBLE
+
+
 def openssl_script() -> str:
     page = Path(__file__).parents[2] / "docs" / "how-to" / "sign-and-attest.md"
     _, _, rest = page.read_text().partition("<!-- openssl -->\n```sh\n")

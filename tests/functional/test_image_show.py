@@ -17,6 +17,7 @@ from mxenv.api import building, showing
 from mxenv.cli import _image_words
 from mxenv.cli._front import FRONT
 from mxenv.errors import LayoutError
+from mxenv.stores import Descriptor, ImageDescription
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -130,6 +131,21 @@ def test_names_twenty_packages_and_all_if_asked(built: Path) -> None:
     whole = _image_words.lines(shown, whole=True)["packages"]
     assert isinstance(whole, list)
     assert len(whole) == 30
+
+
+@pytest.mark.parametrize(
+    "history", [None, "none", [], [{"created_by": "x"}] * 3, [{"empty_layer": 1}, 7]]
+)
+@pytest.mark.parametrize("count", [0, 1, 2])
+def test_a_history_of_any_length_leaves_every_layer_told(history: object, count: int) -> None:
+    layers = tuple(
+        Descriptor(media_type="x", digest=f"sha256:{n:064}", size=n) for n in range(count)
+    )
+    one = Descriptor(media_type="x", digest="sha256:" + "a" * 64, size=1)
+    described = ImageDescription(
+        manifest=one, config=one, configuration={"history": history}, layers=layers, diff_ids=()
+    )
+    assert [layer.size for layer in showing._layers(described)] == list(range(count))
 
 
 def test_what_is_no_image_is_one_clear_error(tmp_path: Path) -> None:
