@@ -76,11 +76,11 @@ class Offers:
         else:
             found = self._read(place.location, place, _folder)
         own = _login_of(place)
-        return tuple(
-            Link(name=link.name, url=own(link.url), sha256=link.sha256)
-            for link in found
-            if project_of(link.name) == project
-        )
+        return tuple(own(link) for link in found if project_of(link.name) == project)
+
+    def all(self, place: Place) -> tuple[Link, ...]:
+        """Return everything that a page of links has."""
+        return tuple(map(_login_of(place), self._read(place.location, place, _page)))
 
     def _read(
         self, location: str, place: Place, read: Callable[[str, Line], tuple[Link, ...]]
@@ -92,15 +92,16 @@ class Offers:
             raise
 
 
-def _login_of(place: Place) -> Callable[[str], str]:
+def _login_of(place: Place) -> Callable[[Link], Link]:
     """Return what adds the login of ``place`` to the files that lie on the same host."""
     host, login = host_of(place.location), urlsplit(place.location).netloc.rpartition("@")[0]
 
-    def add(url: str) -> str:
-        parts = urlsplit(url)
+    def add(link: Link) -> Link:
+        parts = urlsplit(link.url)
         if not login or parts.netloc != host:
-            return url
-        return urlunsplit(parts._replace(netloc=f"{login}@{host}"))
+            return link
+        url = urlunsplit(parts._replace(netloc=f"{login}@{host}"))
+        return Link(name=link.name, url=url, sha256=link.sha256)
 
     return add
 

@@ -164,7 +164,7 @@ def _whole(  # noqa: PLR0913, PLR0917 - what a wheel is built from, for what, wi
     places = resolver.places(indexes) if resolution.sdists or packages else None
     if places is None:
         return (), ()
-    from mxenv.api import _lines  # noqa: PLC0415 - imported late: it needs requests
+    from mxenv import _lines  # noqa: PLC0415 - imported late: it needs requests
 
     with _lines.opened(places) as offers:
         for sdist in resolution.sdists:

@@ -131,8 +131,7 @@ def _fill(  # noqa: PLR0913, PLR0917 - what a wheelhouse is filled from
     notes: list[str],
 ) -> tuple[Package, ...]:
     """Fetch what is missing, many at once; return what is to be built from what was fetched."""
-    from mxenv import _download  # noqa: PLC0415 - imported late: it needs requests
-    from mxenv.api import _lines  # noqa: PLC0415 - the same
+    from mxenv import _download, _lines  # noqa: PLC0415 - imported late: they need requests
 
     _make(folder)
     urls = not where.given

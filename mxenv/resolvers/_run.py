@@ -98,15 +98,16 @@ def program() -> str:
 
 def where(indexes: Indexes, folder: Path) -> Iterator[str]:
     """Yield the arguments that name places; ``folder`` takes what uv is to find in folders."""
-    places = tuple(find_links(indexes))
-    files = _folders.merged(Path(place) for place in places if "://" not in place)
+    # Who asks for no network gets none: what uv remembers of a page is uv's to say.
+    alone = indexes.no_index or indexes.offline
+    pages = [place for place in find_links(indexes) if alone and "://" in place]
+    files = _folders.merged(place for place in find_links(indexes) if place not in pages)
     if indexes.no_index and files:
         yield from ("--find-links", _folders.as_folder(files, folder))
     elif files:
         yield from ("--index", _folders.as_index(files, folder))
-    for place in places:
-        if "://" in place:
-            yield from ("--find-links", place)
+    for place in pages:
+        yield from ("--find-links", place)
     # Whatever uv's configuration says: who publishes a name elsewhere does not get in.
     yield from ("--index-strategy", "first-index")
     yield from _index(indexes)

@@ -19,10 +19,10 @@ import pytest
 import requests
 import uv
 
-from mxenv import _download
+from mxenv import _download, _lines
 from mxenv import lock as locks
 from mxenv._download import Line, Wanted
-from mxenv.api import _lines, checking, fetching, locking
+from mxenv.api import checking, fetching, locking
 from mxenv.api.fetching import From, How
 from mxenv.api.project import read_lock
 from mxenv.errors import IndexFailed, LockError, UsageError, WheelError

@@ -60,6 +60,13 @@ def second(tmp_path: Path) -> Iterator[Index]:
         yield running
 
 
+@pytest.fixture
+def closed(first: Index) -> Index:
+    """An index that wants to know who asks."""
+    first.login = "Basic " + base64.b64encode(b"me:hidden%word").decode()
+    return first
+
+
 def mxenv(
     project: Path, *arguments: str, default: str = "", **variables: str
 ) -> subprocess.CompletedProcess[str]:
@@ -148,6 +155,18 @@ class TestAPackageThatIsFoundTwice:
         assert versions(project) == {"mx-lib": "1.0"}
         assert f"mx-lib is found in {project / 'house'} and in {host(second)}" in done.stderr
 
+    def test_comes_from_a_page_of_links_before_any_index(
+        self, project: Path, closed: Index, second: Index
+    ) -> None:
+        """With the login of the page, and with that of nobody else."""
+        page = closed.url.replace("://", "://me:hidden%25word@") + "/mx-lib/"
+        for command in (("lock", "images/small/image.toml"), ("fetch", str(LOCK))):
+            done = mxenv(project, *command, "--find-links", page, default=second.url)
+            assert done.returncode == 0, done.stderr
+            assert "hidden" not in done.stdout + done.stderr
+        assert versions(project) == {"mx-lib": "1.0"}
+        assert not any(login for _, _, login in second.asked)
+
     @pytest.mark.parametrize("how", ["--offline", "with an index"])
     def test_comes_from_the_first_folder(self, project: Path, second: Index, how: str) -> None:
         one = _index.wheel(project / "one", "mx-lib", "1.0")
@@ -182,11 +201,6 @@ class TestAPackageThatIsFoundTwice:
 
 
 class TestAnIndexWithALogin:
-    @pytest.fixture
-    def closed(self, first: Index) -> Index:
-        first.login = "Basic " + base64.b64encode(b"me:hidden%word").decode()
-        return first
-
     def url(self, index: Index) -> str:
         return index.url.replace("://", "://me:hidden%25word@")
 
