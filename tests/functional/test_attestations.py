@@ -403,6 +403,28 @@ class TestWhatAnybodyMayAttach:
         assert there.passed_over == 5002 - _attached.SIGNATURES
         assert len(read) <= _attached.SIGNATURES + len(DOCUMENTS)
 
+    def test_thousands_in_a_layout_hide_nothing_that_was_signed(
+        self, local: Image, keys: tuple[Path, Path]
+    ) -> None:
+        local.build(keys[0])
+        image = local.subject
+        subject = Subject(media_type=image.media_type, digest=image.digest, size=image.size)
+        blobs = local.root / "dist" / "blobs" / "sha256"
+        path = local.root / "dist" / "index.json"
+        index = json.loads(path.read_text())
+        for number in range(2000):
+            manifest = attachment.manifest(SBOM, f"{{{number}".encode(), subject)
+            name = digest(manifest)
+            (blobs / name.removeprefix("sha256:")).write_bytes(manifest)
+            entry = {"mediaType": attachment.MANIFEST, "digest": name, "size": len(manifest)}
+            index["manifests"].insert(0, entry | {"artifactType": SBOM.media_type})
+        path.write_text(json.dumps(index))
+        verdict = local.verify(keys[1])
+        assert verdict.outcome is Outcome.COMPATIBLE
+        assert "1969 more, not read" in found(verdict, "MX343")
+        # Nobody says which of them is meant, and of 2000 only some are read.
+        assert local.verify().outcome is not Outcome.INCOMPATIBLE
+
     def test_a_signature_with_a_word_changed_is_refused(
         self, local: Image, keys: tuple[Path, Path]
     ) -> None:
