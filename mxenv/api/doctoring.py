@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from mxenv.api import caching, checking
 from mxenv.codes import CODES
-from mxenv.errors import MxenvError
+from mxenv.errors import EngineError, MxenvError
 from mxenv.grounds import grounded
 from mxenv.verdict import Finding, Outcome, Verdict
 
@@ -32,7 +32,7 @@ def examine(
     """Look at everything that mxenv stands on; nothing is asked over a network."""
     findings = (
         _python(),
-        _cache_folder(caching.cache_root(environ)),
+        _cache(environ),
         _uv(),
         _index(environ),
         _engine(environ),
@@ -43,6 +43,14 @@ def examine(
 
 def _python() -> Finding:
     return _fine("MX501", "Python", f"{sys.version.split()[0]} in {sys.prefix}")
+
+
+def _cache(environ: Mapping[str, str]) -> Finding:
+    try:
+        root = caching.cache_root(environ)
+    except EngineError as error:
+        return _missing("MX502", "cache", error.message, CODES["MX502"].remedy)
+    return _cache_folder(root)
 
 
 def _cache_folder(root: Path) -> Finding:

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 
 from mxenv import lock as locks
 from mxenv._files import write_atomically
-from mxenv.api import building, caching
+from mxenv.api import building, caching, doctoring
 from mxenv.api.project import read_lock
 from mxenv.engines import _cache_use
 from mxenv.engines._blob import Blob
@@ -527,6 +527,13 @@ class TestWhereItLies:
         assert said == (
             "there is no home folder to keep layers in; set MXENV_CACHE_DIR to a folder"
         )
+
+    def test_doctor_says_so_too(self) -> None:
+        def homeless() -> str:
+            del os.environ["HOME"]
+            return doctoring.examine({}).findings[1].found
+
+        assert as_nobody(homeless) == "there is no home folder to keep layers in"
 
     def test_a_user_whose_home_is_no_path_is_told_the_same(self) -> None:
         def lost() -> Path:
