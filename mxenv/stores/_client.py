@@ -228,14 +228,18 @@ class Client:
         """Get what the challenge asks for; return whether another attempt makes sense."""
         challenge = response.headers.get("WWW-Authenticate", "")
         scheme, _, rest = challenge.strip().partition(" ")
-        known = self._known()
-        match scheme.lower():
-            case "basic" if known and known.user and self._tokens.get(scope) != known.basic:
-                self._tokens[scope] = known.basic
-            case "bearer":
-                self._tokens[scope] = f"Bearer {self._token(pairs(rest), known)}"
-            case _:
-                return False
+        try:
+            known = self._known()
+            match scheme.lower():
+                case "basic" if known and known.user and self._tokens.get(scope) != known.basic:
+                    self._tokens[scope] = known.basic
+                case "bearer":
+                    self._tokens[scope] = f"Bearer {self._token(pairs(rest), known)}"
+                case _:
+                    return False
+        except BaseException:
+            response.close()
+            raise
         return True
 
     def _known(self) -> Credentials | None:
