@@ -15,6 +15,7 @@ from cyclonedx.output.json import JsonV1Dot6
 from packageurl import PackageURL
 
 from mxenv import foreign_json, package_url
+from mxenv.configuration import canonical
 from mxenv.image import SCRATCH
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def render(lock: Lock, *, manifest: str, version: str) -> bytes:
     )
     bom.register_dependency(image, bom.components)
     document = json.loads(JsonV1Dot6(bom).output_as_string())
-    return (json.dumps(document, indent=1, sort_keys=True) + "\n").encode()
+    return canonical(document) + b"\n"
 
 
 def _components(lock: Lock) -> Iterator[Component]:
@@ -66,7 +67,7 @@ def _components(lock: Lock) -> Iterator[Component]:
             type=ComponentType.CONTAINER,
             name=base.reference.partition("@")[0],
             version=base.digest,
-            bom_ref=base.digest,
+            bom_ref="base",
             purl=PackageURL.from_string(package_url.of_base(base)),
             hashes=[_hash(base.digest)],
             properties=[Property(name=ORIGIN, value="base")],
@@ -77,7 +78,7 @@ def _components(lock: Lock) -> Iterator[Component]:
             type=ComponentType.LIBRARY,
             name=package.name,
             version=package.version,
-            bom_ref=purl,
+            bom_ref=f"wheel:{package.name}",
             purl=PackageURL.from_string(purl),
             hashes=[_hash(package.wheel.sha256)],
             properties=[Property(name=ORIGIN, value="wheel")],
@@ -88,7 +89,7 @@ def _components(lock: Lock) -> Iterator[Component]:
             type=ComponentType.LIBRARY,
             name=provided.name,
             version=provided.version,
-            bom_ref=purl,
+            bom_ref=f"base:{provided.name}",
             purl=PackageURL.from_string(purl),
             properties=[Property(name=ORIGIN, value="base")],
         )
