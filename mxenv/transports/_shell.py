@@ -27,7 +27,7 @@ from mxenv.question import (
 )
 from mxenv.transports._commands import clean, permitted
 from mxenv.transports._parts import taken
-from mxenv.transports._patterns import pattern_of, split, wild
+from mxenv.transports._shell_ahead import foreseen
 from mxenv.transports._shell_looks import looks, prefix
 from mxenv.transports._shell_talk import Lost, Talk
 from mxenv.transports._shell_tree import ShellTree
@@ -103,8 +103,11 @@ class ShellHost:
     def _look(self, questions: Iterable[Question], given: dict[Question, Given]) -> None:
         """Answer from what is known; ask for what is not, until nothing is missing."""
         pending = list(questions)
+        ahead = pending
         while pending:
-            self._ahead(pending)
+            ahead = [
+                question for question in ahead if not foreseen(self.walker, self.tree, question)
+            ]
             pending = self._tried(pending, given)
             if pending:
                 try:
@@ -131,41 +134,6 @@ class ShellHost:
         came = self.talk.ask([look.item for look in wanted], setup)
         for look, sections in zip(wanted, came, strict=True):
             look.take(sections)
-
-    def _ahead(self, questions: Iterable[Question]) -> None:
-        """Want what will be looked up most likely, all at once: each time is a way there and back.
-
-        It costs little to want what is not there, or not under this name.
-        """
-        for question in questions:
-            with suppress(Unanswered, ValueError):
-                match question:
-                    case File(path=path) | Link(path) | Stat(path) | Space(path):
-                        self.tree.along("", path.split("/"))
-                    case Glob(pattern):
-                        self._expect(*split(pattern))
-                    case _:
-                        pass
-
-    def _expect(self, at: str, segments: tuple[str, ...]) -> None:
-        """Want what a pattern leads to, as far as that is known."""
-        fixed = next((n for n, segment in enumerate(segments) if wild(segment)), len(segments))
-        here = self.tree.along(at, segments[:fixed])
-        if fixed == len(segments):
-            return
-        try:
-            place = self.walker.find(here or "/")
-        except Unanswered:
-            # Nearly always it is a directory, and no link is on the way to it.
-            self.tree.listings.wanted[here or "/"] = None
-            return
-        if place.status is None or place.status.kind != "directory":
-            return
-        matches = pattern_of(segments[fixed]).match
-        for name in self.tree.names(place.path):
-            if matches(name):
-                with suppress(Unanswered, ValueError):
-                    self._expect(f"{place.path}/{name}", segments[fixed + 1 :])
 
     def _answer(self, question: Question) -> Given:
         try:

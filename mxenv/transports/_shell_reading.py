@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 import stat
+from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,12 @@ if TYPE_CHECKING:
 GONE = frozenset({"no such file or directory", "not a directory", "no such process"})
 LETTERS = {"-": "file", "d": "directory", "l": "link", "p": "fifo", "c": "char", "b": "block"}
 LETTERS |= {"f": "file", "s": "socket"}
+LISTED = re.compile(
+    rb"^([-bcdlps])([-rwxsStT]{9})[.+@]? +\d+ +\d+ +\d+ +(?:\d+, *\d+|(\d+)) [^\n]*? (?=/)",
+    re.MULTILINE,
+)
+"""How ``ls -ldn`` begins a line, up to the path; no date has a slash in it."""
+DIGESTED = re.compile(r"^([0-9a-f]{64}) [ *](.*)$", re.MULTILINE)
 BITS = (0o400, 0o200, 0o100, 0o040, 0o020, 0o010, 0o004, 0o002, 0o001)
 SPECIAL = {2: (0o4000, "sS"), 5: (0o2000, "sS"), 8: (0o1000, "tT")}
 DENIED = Unreadable("permission denied")
@@ -55,23 +62,20 @@ def entries(
 
 
 def _listed(output: bytes, front: str) -> dict[str, Entry]:
-    line = re.compile(
-        rb"^([-bcdlps])([-rwxsStT]{9})[.+@]? +\d+ +\d+ +\d+ +(?:\d+, *\d+|(\d+)) [^\n]*? "
-        + re.escape(front.encode()),
-        re.MULTILINE,
-    )
-    heads = list(line.finditer(output))
+    before = front.encode()
+    heads = [head for head in LISTED.finditer(output) if output.startswith(before, head.end())]
     ends = [*(head.start() for head in heads[1:]), len(output)]
     found = {}
     for head, end in zip(heads, ends, strict=False):
         kind = LETTERS[head[1].decode()]
-        text = os.fsdecode(output[head.end() : end].removesuffix(b"\n"))
+        text = os.fsdecode(output[head.end() + len(before) : end].removesuffix(b"\n"))
         path, _, target = text.partition(" -> ") if kind == "link" else (text, "", "")
         size = int(head[3] or 0) if kind in {"file", "directory", "link"} else 0
         found[path] = Entry(Status(kind, size, _mode(head[2].decode())), target)
     return found
 
 
+@lru_cache(maxsize=1 << 8)
 def _mode(letters: str) -> int:
     mode = 0
     for at, letter in enumerate(letters):
@@ -154,8 +158,8 @@ def digests(paths: list[str], sections: Sections, front: str) -> Mapping[str, st
     output = os.fsdecode(sections[""])
     if len(paths) == 1 and (only := re.match(r"\\?([0-9a-f]{64}) ", output)):
         return {paths[0]: only[1]}
-    line = re.compile(rf"^([0-9a-f]{{64}}) [ *]{re.escape(front)}(.*)$", re.MULTILINE)
-    found = {match[2]: match[1] for match in line.finditer(output)}
+    lines = [match for match in DIGESTED.finditer(output) if match[2].startswith(front)]
+    found = {match[2].removeprefix(front): match[1] for match in lines}
     silent = "no program for it" if b"no program for it" in sections["!"] else NO_LONGER.reason
     return {path: found.get(path) or Unreadable(problems.get(path, silent)) for path in paths}
 

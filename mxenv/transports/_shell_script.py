@@ -2,6 +2,7 @@
 
 What the text may not do: write a file, count on anything that POSIX lets a system leave out
 without another way, run a program while a question of the same kind could wait for it for ever.
+Nor does it start a process for what the shell can do itself: that is what a node's time goes to.
 
 Standard output carries what is asked of files, in items. Each begins with a line that holds a
 number drawn anew for each block of questions, so no content can look like one. Programs that
@@ -71,6 +72,7 @@ w() { { e=$("$@" 2>&1 >&3 3>&-); } 3>&1; printf '\n%s !\n%s' "$N" "$e"; }
 l() {
   w ls -ldn "$@"
   printf '\n%s ?\n' "$N"
+  case $e in *[Dd]enied*) ;; *) return ;; esac
   i=0
   for p do
     if [ -e "$p" ] || [ -h "$p" ]; then :; else
@@ -101,8 +103,9 @@ n() {
   fi
 }
 if [ "$(printf abc | PATH=@utilities@:$PATH head -c 2)" = ab ]; then
-  H() { head -c "$@"; }
+  H=1
 else
+  H=
   H() {
     n=$1; shift
     for p do
@@ -117,10 +120,11 @@ h() {
   n=$1; shift
   k "$@" ||
     for p do shift; if [ -f "$p" ] && [ ! -h "$p" ]; then set -- "$@" "$p"; fi; done
-  w H "$n" "$@" "$P/dev/null"
+  if [ "$H" ]; then w head -c "$n" "$@" "$P/dev/null"; else w H "$n" "$@" "$P/dev/null"; fi
 }
+D=
 if PATH=@utilities@:$PATH command -v sha256sum >/dev/null; then
-  d() { sha256sum "$@"; }
+  D=1
 elif PATH=@utilities@:$PATH command -v openssl >/dev/null; then
   d() { openssl dgst -sha256 -r "$@"; }
 else
@@ -129,7 +133,7 @@ fi
 s() {
   k "$@" ||
     for p do shift; if [ -f "$p" ] && [ ! -h "$p" ]; then set -- "$@" "$p"; fi; done
-  [ $# -eq 0 ] || w d "$@"
+  if [ $# -eq 0 ]; then :; elif [ "$D" ]; then w sha256sum "$@"; else w d "$@"; fi
 }
 r() {
   for p do shift; if [ -f "$p" ] && [ ! -h "$p" ] && [ -r "$p" ]; then set -- "$@" "$p"; fi; done
@@ -141,7 +145,7 @@ r() {
 }
 q() {
   if [ ! -f "$2" ] || [ -h "$2" ]; then return; fi
-  if ! dd if="$2" bs=1 count=0; then printf '!'; return; fi
+  if ! { true <"$2"; }; then printf '!'; return; fi
   printf '%s' "$(($(dd if="$2" bs=65536 count=$(($1 / 65536 + 1)) | wc -c)))"
   printf '\n%s >\n' "$N"
   dd if="$2" bs=65536 count=$(($1 / 65536 + 1)) | sed -n @fields@

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, BinaryIO, Generic, TypeVar, cast
 
@@ -89,10 +88,9 @@ class ShellTree:
 
     def lstat(self, path: str) -> Status | None:
         """Say what lies at ``path``."""
-        if "\0" in path:
-            raise ValueError("embedded null byte")
-        os.fsencode(path)  # raises `ValueError` for what no file system can name
-        entry = self.entries.get(path)
+        entry = self.entries.known.get(path)
+        if not isinstance(entry, Entry):
+            entry = self.entries.get(_nameable(path))
         return None if entry is None else entry.status
 
     def readlink(self, path: str) -> str:
@@ -150,8 +148,8 @@ class ShellTree:
                 raise Unanswered("not asked yet")
             if name not in {"", "."}:
                 at += f"/{name}"
-                with suppress(Unanswered):
-                    self.lstat(at)
+                if at not in self.entries.known:
+                    self.entries.wanted[_nameable(at)] = None
         return at
 
     def itself(self, number: str) -> None:
@@ -159,6 +157,14 @@ class ShellTree:
         for name, target in (("self", number), ("thread-self", f"{number}/task/{number}")):
             link = Status("link", mode=0o777)
             self.entries.known[f"/proc/{name}"] = Entry(link, target)
+
+
+def _nameable(path: str) -> str:
+    """Return ``path``; raise `ValueError` for what no file system can name."""
+    if "\0" in path:
+        raise ValueError("embedded null byte")
+    os.fsencode(path)
+    return path
 
 
 @dataclass(slots=True)

@@ -93,9 +93,7 @@ def command(address: Address, seconds: float, environment: Mapping[str, str]) ->
 @contextmanager
 def _open(rest: str, terms: Terms) -> Iterator[Host]:
     # Imported late: most nodes are not asked this way.
-    from mxenv.transports import _shell  # noqa: PLC0415 - see above
     from mxenv.transports._shell_pipe import ProcessPipe  # noqa: PLC0415 - see above
-    from mxenv.transports._shell_talk import Lost  # noqa: PLC0415 - see above
 
     began = time.monotonic()
     address = parse(rest)
@@ -108,6 +106,10 @@ def _open(rest: str, terms: Terms) -> Iterator[Host]:
             context=f"ssh:{rest}",
             hint="install the OpenSSH client (Debian: openssh-client)",
         ) from None
+    # Only now, since ssh takes its time.
+    from mxenv.transports import _shell  # noqa: PLC0415 - see above
+    from mxenv.transports._shell_talk import Lost  # noqa: PLC0415 - see above
+
     try:
         with _shell.opened(pipe, terms, deadline=began + seconds, name="") as host:
             yield host
