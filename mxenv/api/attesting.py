@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 MEMORY = "attached"
 """The folder of a cache that says what was attached for which inputs."""
+REMEMBERED = 1000
+"""Images of which it is known."""
 MANY = 3
 """Distributions that are named; of one wrong base they are many."""
 
@@ -109,6 +111,7 @@ def attach_built(order: Order, product: Product, lock_path: Path, *, signer: Sig
     with suppress(UsageError, OSError):
         # Without it the next build makes all of it again, to find that it is there.
         write_atomically(memory, "\n".join(made))
+        _forget(memory.parent)
 
 
 def _key(order: Order, product: Product, signer: Signer | None) -> str:
@@ -117,6 +120,13 @@ def _key(order: Order, product: Product, signer: Signer | None) -> str:
     by = signer.key if signer is not None else ""
     inputs = [__version__, order.lock_text, product.manifest, layers, by]
     return digest(canonical(inputs)).removeprefix("sha256:")
+
+
+def _forget(folder: Path) -> None:
+    """Keep what was written last, or the folder would grow for ever."""
+    written = sorted(folder.iterdir(), key=lambda path: path.stat().st_mtime_ns)
+    for path in written[:-REMEMBERED]:
+        path.unlink()
 
 
 def _remembered(memory: Path) -> set[str]:

@@ -22,7 +22,7 @@ from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 
 from mxenv import attachment, envelope
-from mxenv.api import _attached, building, verifying
+from mxenv.api import _attached, attesting, building, verifying
 from mxenv.attachment import DOCUMENTS, EMPTY, KEY, SBOM, SIGNATURE, Subject
 from mxenv.cli._front import FRONT
 from mxenv.configuration import digest
@@ -192,6 +192,24 @@ def key_name(public: Path) -> str:
         capture_output=True,
     ).stdout
     return f"sha256:{hashlib.sha256(der).hexdigest()}"
+
+
+def test_what_a_cache_remembers_is_bounded_and_counts_only_if_it_is_there(local: Image) -> None:
+    folder = local.root / "cache" / attesting.MEMORY
+    folder.mkdir(parents=True)
+    for number in range(attesting.REMEMBERED + 5):
+        (folder / f"old-{number}").write_text("x")
+    local.build()
+    kept = {path.name for path in folder.iterdir()}
+    assert len(kept) == attesting.REMEMBERED
+    before = local.referrers()
+    (memory,) = (path for path in folder.iterdir() if not path.name.startswith("old-"))
+    for text in ("", "sha256:" + "0" * 64, "\x00"):
+        # Whatever it says, what is missing from the list is attached again.
+        TestWhatAnybodyMayAttach.forget(local, SBOM)
+        memory.write_text(text)
+        local.build()
+        assert local.referrers() == before
 
 
 class TestTheDocuments:
