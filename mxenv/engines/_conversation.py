@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 SECONDS = 600.0
 """How long an engine may say nothing: a step may take long, and be silent."""
 
-KEPT = 20
+KEPT = 10
 """Lines of a failed step that are shown."""
 
 LONGEST = 300
@@ -128,10 +128,10 @@ class Conversation:
             self._lines.append(line)
 
     def _last_words(self, problem: str) -> str:
-        lines = [f"    {line}" for line in self._lines if line.strip() not in problem]
-        said_last = "\n".join(lines)
+        lines = [line.strip() for line in self._lines if line.strip() not in problem]
         head = clean(problem).strip()
-        return f"{head}; its last words:\n{said_last}" if said_last else head
+        # An error is one line.
+        return f"{head}; its last words: {' | '.join(lines)}" if lines else head
 
     def undo(self) -> None:
         """Remove what the steps of this build have left, the newest first."""

@@ -285,8 +285,7 @@ class TestWhatAnEngineSays:
         with pytest.raises(EngineError) as caught:
             conversation.image_of([*STEP, {"error": "returned a non-zero code: 2"}])
         assert caught.value.context == "Step 2/9 : RUN make it"
-        assert caught.value.message.startswith("returned a non-zero code: 2; its last words:")
-        assert caught.value.message.endswith("    one\n    two")
+        assert caught.value.message == ("returned a non-zero code: 2; its last words: one | two")
         assert told == ["Step 2/9 : RUN make it"]
 
     def test_an_engine_that_names_no_image_made_none(self) -> None:
