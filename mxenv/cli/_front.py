@@ -252,7 +252,7 @@ def FRONT(ctx: click.Context) -> None:  # noqa: N802 - a constant that a decorat
     """Say which versions work together on this machine, lock them, build and verify them.
 
     An ADDRESS is SCHEME:REST, as local:, ssh:HOST, docker:NAME, report:FILE, recording:DIR,
-    root:DIR, oci:DIR, image:REFERENCE.
+    root:DIR, oci:DIR, docker-archive:FILE, image:REFERENCE.
     Every option can be given as a variable: MXENV_CHECK_ENV=/opt/conda is `check --env`.
     """
     if ctx.invoked_subcommand is None:
