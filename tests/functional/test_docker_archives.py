@@ -6,6 +6,7 @@ import gzip
 import json
 import shutil
 import subprocess
+import sys
 import tarfile
 from typing import TYPE_CHECKING
 
@@ -326,3 +327,32 @@ class TestAnAddress:
         pinned = places.pinned(address, digest)
         assert pinned == f"docker-archive:{path}@{digest}"
         assert places.source_of(pinned).manifest("linux/amd64")[0].digest == digest
+
+
+WITHOUT_ZSTD = """
+import sys
+sys.modules["compression.zstd"] = sys.modules["backports.zstd"] = None
+from mxenv.errors import MxenvError
+from mxenv.question import File
+from mxenv.transports import Terms
+from mxenv.transports.docker_archive import TRANSPORT
+question = File("/etc/os-release")
+try:
+    with TRANSPORT.open(sys.argv[1], Terms()) as host:
+        print(host.gather([question])[question])
+except MxenvError as error:
+    print(error.exit_code, error.hint)
+"""
+
+
+def test_without_anything_that_reads_zstd_it_is_said_what_to_install(tmp_path: Path) -> None:
+    zstd = pytest.importorskip("backports.zstd")
+    path = write(tmp_path / "i.tar", old(LAYERS, pack=zstd.compress))
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_ZSTD, path],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert "mxenv[zstd]" in done.stdout
