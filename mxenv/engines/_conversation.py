@@ -26,6 +26,8 @@ LONGEST = 300
 """Signs of what an engine says that are shown."""
 
 STEP = re.compile(r"(?:Step|STEP) [0-9]+/[0-9]+ ?: (.*)")
+ARROW = " --->"
+"""How the engine's own words begin, and no program's."""
 MADE = re.compile(r" ---> ([0-9a-f]{12,64})")
 """A step's image, as Docker's classic builder names it."""
 REUSED = re.compile(r" ---> Using cache")
@@ -124,7 +126,7 @@ class Conversation:
         elif match := MADE.match(line):
             if not self._reused and not self.place.partition(": ")[2].startswith("FROM"):
                 self._made.append(match[1])
-        elif line.strip():
+        elif line.strip() and not line.startswith(ARROW):
             self._lines.append(line)
 
     def _last_words(self, problem: str) -> str:
