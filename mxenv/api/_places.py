@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from mxenv.image import AddedFile
+    from mxenv.listing import Listing
     from mxenv.lock import Target
     from mxenv.probe import Host
     from mxenv.question import Answers
@@ -67,6 +68,20 @@ def check(files: Iterable[AddedFile], host: Host) -> None:
                 has = f"a {status.kind} of mode {status.mode:o}"
                 message = f"{place}: {path} is {has} in the base, and a layer would change it"
                 raise Incompatible(message, hint=ELSEWHERE)
+
+
+def unowned(files: Iterable[AddedFile], hashes: Mapping[str, str], listing: Listing) -> None:
+    """Refuse a file that would take the place of one of the base, unless the bytes are equal."""
+    for index, file in enumerate(files):
+        place = listing.at(file.target)
+        if place is None or (place.sha256 and place.sha256 == hashes.get(file.source)):
+            continue
+        known = place.kind != "file" or place.sha256
+        differ = "and is another one" if known else "and whether it is the same is not known"
+        raise Incompatible(
+            f"files[{index}].target: {file.target!r} is a {place.kind} of the base, {differ}",
+            hint=ELSEWHERE,
+        )
 
 
 def unseen(files: Iterable[AddedFile]) -> None:

@@ -18,7 +18,7 @@ from mxenv.stores import places
 from mxenv.wheel_tags import minor
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from datetime import datetime
     from pathlib import Path
 
@@ -66,11 +66,12 @@ def stand(  # noqa: PLR0913 - what a base is found by, and what is known of it a
     now: datetime,
     beside: Path | None = None,
     before: Lock | None = None,
+    hashes: Mapping[str, str] | None = None,
 ) -> Ground:
     """Return what ``image`` stands on; ``snapshot`` spares looking inside the base.
 
     So does a record of it in ``beside``, the folder of the lock, if a lock there vouches for it;
-    ``before`` is the lock that is there.
+    ``before`` is the lock that is there, and ``hashes`` are those of the files that are added.
     """
     if image.base == SCRATCH:
         return _scratch(image, now)
@@ -86,11 +87,13 @@ def stand(  # noqa: PLR0913 - what a base is found by, and what is known of it a
         if digest != known:
             record, note = _recorded(beside, digest, image.platform)
     if record is not None:
-        return _of_record(image, record)
+        return _of_record(image, record, hashes or {})
     notes = (note,) if note else ()
     with _base_records.looking(places.source_of(address), image.platform) as (looked, host):
         if looked.record is not None:
-            return replace(_of_record(image, looked.record), content=looked.content, notes=notes)
+            return replace(
+                _of_record(image, looked.record, hashes or {}), content=looked.content, notes=notes
+            )
         ground = _ground(image, digest, _of_image(looked.snapshot))
         _places.check(image.files, host)
         target = _places.resolved(ground.target, host)
@@ -130,11 +133,12 @@ def _recorded(beside: Path | None, digest: str, platform: str) -> tuple[Record |
     return _base_records.kept(beside, digest, platform)
 
 
-def _of_record(image: Image, record: Record) -> Ground:
+def _of_record(image: Image, record: Record, hashes: Mapping[str, str]) -> Ground:
     digest = record.told.base
     host = ListedHost(listing=record.listing, name=digest)
     ground = _ground(image, digest, _of_image(_base_records.facts_of(record, digest)))
     _places.check(image.files, host)
+    _places.unowned(image.files, hashes, record.listing)
     target = _places.resolved(ground.target, host)
     base = replace(ground.base, listing=record.digest)
     return replace(ground, base=base, target=target)

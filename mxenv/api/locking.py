@@ -83,7 +83,13 @@ def lock(  # noqa: PLR0913 - what a lock depends on, each of it a choice of the 
     root = project.root_of(image_toml)
     try:
         ground = bases.stand(
-            image, snapshot=snapshot, root=root, now=now, beside=path.parent, before=before
+            image,
+            snapshot=snapshot,
+            root=root,
+            now=now,
+            beside=path.parent,
+            before=before,
+            hashes=hashes,
         )
     except Incompatible as error:
         raise Incompatible(error.message, context=str(image_toml), hint=error.hint) from None

@@ -497,3 +497,35 @@ def test_an_image_of_mxenv_is_a_base_as_well(project: Path) -> None:
         made.path, out=project / "out", cache=project / "cache", wheelhouse=project / "links"
     )
     assert len(done.layers) == 2
+
+
+ADDED = '[[files]]\nsource = "a"\ntarget = "{}"\n[python]'
+
+
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        ("/usr/bin/ldd", "'/usr/bin/ldd' is a file of the base, and is another one"),
+        ("/srv/x", "'/srv/x' is a file of the base, and whether it is the same is not known"),
+        ("/opt/env/bin/python3", "'/opt/env/bin/python3' is a link of the base, and is another"),
+    ],
+)
+def test_an_added_file_takes_the_place_of_none_of_the_base(
+    project: Path, target: str, said: str
+) -> None:
+    image = project / "images" / "small" / "image.toml"
+    (image.parent / "a").write_text("mine\n")
+    image.write_text(image.read_text().replace("[python]", ADDED.format(target)))
+    with pytest.raises(Incompatible) as caught:
+        lock(project)
+    assert f"files[0].target: {said}" in caught.value.message
+    assert not (project / "lockfiles").exists()
+
+
+def test_an_added_file_may_be_the_one_of_the_base(project: Path) -> None:
+    image = project / "images" / "small" / "image.toml"
+    (image.parent / "a").write_text("shared\n")
+    target = f"/{SITE}/torch/same.py"
+    image.write_text(image.read_text().replace("[python]", ADDED.format(target)))
+    lock(project)
+    assert build(project).config
