@@ -43,6 +43,8 @@ def build(order: Order) -> Product:
         with _context.opened_context(order, base) as context:
             image = _built(api, order, context)
             sent = context.sent
+        # An engine makes the same image again out of its cache: then it has a name already.
+        named = _names(api, image)
         try:
             built = time.monotonic()
             with _saved(api, image) as archive:
@@ -50,7 +52,7 @@ def build(order: Order) -> Product:
                 looked = time.monotonic()
                 digest, name = _published(api, order, image, archive)
         except BaseException:
-            _forget(api, image)
+            _forget(api, image, named)
             raise
     ended = time.monotonic()
     return Product(
@@ -203,10 +205,18 @@ def _pushed(api: APIClient, reference: str, image: str) -> tuple[str, str]:
     return digest, f"{repository}@{digest}"
 
 
-def _forget(api: APIClient, image: str) -> None:
-    """Remove an image that is not what it should be, or that nobody waits for any more."""
+def _names(api: APIClient, image: str) -> frozenset[str]:
+    with heard("the image cannot be read", image):
+        return frozenset(api.inspect_image(image).get("RepoTags") or ())
+
+
+def _forget(api: APIClient, image: str, before: frozenset[str]) -> None:
+    """Remove what is not as it should be, or nobody waits for; what had a name before keeps it."""
     with suppress(Exception):
-        api.remove_image(image, force=True)
+        for name in _names(api, image) - before:
+            api.remove_image(name)
+        if not before:
+            api.remove_image(image)
 
 
 ENGINE = Engine(

@@ -33,11 +33,11 @@ WORKERS = 4
 
 def build(order: Order) -> Product:
     """Build into a layout or a registry, whichever the order names."""
-    if order.lock.system:
+    if order.lock.needs_engine:
         raise UsageError(
-            "system packages need an engine that can run commands in the image",
-            context=f"{order.lock.name}: system",
-            hint="bring them in the base, or leave 'system' out of the image description",
+            "system packages and steps need an engine that can run commands in the image",
+            context=f"{order.lock.name}: {'system' if order.lock.system else 'run'}",
+            hint="build it with --engine docker, or bring them in the base",
         )
     return assemble(order, source=_source(order), sink=_sink(order))
 

@@ -303,9 +303,12 @@ def test_an_added_file_that_is_not_the_locked_one_is_refused(
         assemble(order_of(tmp_path, added), source=None, sink=Memory())
 
 
-def test_system_packages_need_another_engine(tmp_path: Path, lock: Lock) -> None:
-    order = order_of(tmp_path, replace(lock, system=("libgomp1",)), out=tmp_path / "out")
-    with pytest.raises(UsageError, match="system packages"):
+@pytest.mark.parametrize("asked", [{"system": ("libgomp1",)}, {"run": ("ldconfig",)}])
+def test_what_must_be_run_needs_another_engine(
+    tmp_path: Path, lock: Lock, asked: dict[str, Any]
+) -> None:
+    order = order_of(tmp_path, replace(lock, **asked), out=tmp_path / "out")
+    with pytest.raises(UsageError, match="system packages and steps need an engine"):
         ENGINE.build(order)
 
 

@@ -179,6 +179,16 @@ def test_a_file_where_python_looks_is_found_from_the_layers_and_fails_the_build(
     assert "127.0.0.1:1/never" not in succeed(engine, "images", "--format", "{{.Repository}}")
 
 
+def test_a_push_that_fails_takes_no_name_away(built: Path, engine: str) -> None:
+    succeed(MXENV, *BUILD, cwd=built)
+    done = run(MXENV, *BUILD, "--push", "127.0.0.1:1/never:1", cwd=built)
+    assert done.returncode == 6, done.stderr
+    assert "127.0.0.1:1/never" in done.stderr
+    names = succeed(engine, "images", "--format", "{{.Repository}}:{{.Tag}}").split()
+    assert "node-tools:latest" in names
+    assert "127.0.0.1:1/never:1" not in names
+
+
 def test_a_build_that_is_cancelled_leaves_nothing(built: Path, engine: str, tmp_path: Path) -> None:
     project = variant(built, tmp_path, "echo now >/made; sleep 300")
     before = left(engine)
