@@ -113,7 +113,8 @@ class Listing:
     def _put(self, digest: str, content: bytes, etag: str) -> bool:
         """Write the list; return whether it was still what had been read."""
         target = f"/v2/{self.reference.repository}/manifests/{_referrers.fallback_tag(digest)}"
-        condition = {"If-Match": etag} if etag else {}
+        # A weak one says of two states that they are much the same: no condition is met by it.
+        condition = {"If-Match": etag} if etag and not etag.startswith("W/") else {}
         response = self.client.put(target, content, {"Content-Type": OCI_INDEX, **condition})
         if response.status_code == PRECONDITION:
             response.close()

@@ -17,6 +17,7 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 
+import _archives
 import _registry
 import pytest
 from _layouts import describe, file, image, sha256, tar
@@ -211,11 +212,20 @@ class TestABase:
         large = describe_image(source(f"{registry.address}/{base}"), "linux/amd64").layers[1]
         assert source(f"{registry.address}/copies/same:1").has(large.digest)
 
-    def test_is_streamed_from_a_layout_as_well(self, other: Registry, tmp_path: Path) -> None:
+    def test_is_streamed_from_a_folder_or_a_file_as_well(
+        self, other: Registry, tmp_path: Path
+    ) -> None:
         made = image(tmp_path / "layout", [file("a", DATA)])
-        with line(other.address) as up:
-            read, _ = hand_on(f"oci:{made}", f"{up.address}/copies/layout:1", tmp_path)
-            assert read <= up.sent < read + 64_000
+        saved = [tar([file("b", DATA)]), tar([file("c", DATA)])]
+        packed = _archives.write(tmp_path / "i.tar.gz", _archives.old(saved))
+        for number, address in enumerate((f"oci:{made}", f"docker-archive:{packed}")):
+            with line(other.address) as up:
+                target = f"{up.address}/copies/files{number}:1"
+                read, memory = hand_on(address, target, tmp_path)
+                assert read >= len(DATA)
+                assert read <= up.sent < read + 64_000
+                assert memory < 200
+        assert {path.name for path in tmp_path.iterdir()} == {"layout", "i.tar.gz"}
 
 
 class TestWhatSpeaksOfAnImage:

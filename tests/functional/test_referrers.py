@@ -275,6 +275,13 @@ class TestARegistryThatDoesNot:
         assert digests(with_tag(server)) == [sha256(other), sha256(ONE)]
         assert any("If-Match" in headers for _, _, headers in server.asked)
 
+    def test_a_state_that_is_only_much_the_same_is_no_condition(self, server: Server) -> None:
+        weak = Answer(body=listed(), headers={"ETag": 'W/"x"'})
+        server.script = [Answer(201), weak]
+        server.sink().attach(ONE, SUBJECT)
+        assert not any("If-Match" in headers for _, _, headers in server.asked)
+        assert digests(with_tag(server)) == [sha256(ONE)]
+
     def test_somebody_who_never_stops_writing_is_named_in_the_end(self, server: Server) -> None:
         sink = server.sink()
         sink.client.sleep = lambda _: server.stored.update({TAG: listed()})
