@@ -47,9 +47,11 @@ def build(order: Order) -> Product:
         named = _names(api, image)
         try:
             built = time.monotonic()
+            _tell(order, f"looking into {image}")
             with _saved(api, image) as archive:
                 _look(api, order, image, archive)
                 looked = time.monotonic()
+                _tell(order, f"bringing {image} where it goes")
                 digest, name = _published(api, order, image, archive)
         except BaseException:
             _forget(api, image, named)
@@ -67,6 +69,11 @@ def build(order: Order) -> Product:
             "an engine's image has another digest each time: the lock names what it was made from",
         ),
     )
+
+
+def _tell(order: Order, step: str) -> None:
+    if order.told is not None:
+        order.told(step)
 
 
 def recipe(order: Order) -> Recipe:
