@@ -142,19 +142,21 @@ def _copy(wanted: Wanted, file: BufferedRandom, line: Line) -> None:
 
 def _download(wanted: Wanted, file: BufferedRandom, line: Line) -> str:
     """Fetch a file over as many connections as it takes; return why it is not all there."""
-    left_over = have = file.seek(0, os.SEEK_END)
-    attempt, failure, asked = 0, "", None
+    have = file.seek(0, os.SEEK_END)
+    attempt, failure, asked, anew = 0, "", None, False
     while attempt < ATTEMPTS:
         if attempt and (line.stop.is_set() or line.stop.wait(pause(line, attempt, asked))):
             return "stopped"
+        left_over = have
         try:
             failure, asked = _transfer(wanted, file, line)
         except (requests.RequestException, urllib3.exceptions.HTTPError) as error:
             failure, asked = reason(error), None
-        if not failure and left_over and not _is(wanted, file):
-            # What somebody left half done was no beginning of this file.
+        if not failure and left_over and not anew and not _is(wanted, file):
+            # What was there already was no beginning of this file, or no end of it came. Once: a
+            # server that always breaks off and goes on elsewhere would never be done with.
             file.truncate(0)
-            left_over, failure = 0, "what was left over did not fit"
+            failure, anew = "what was left over did not fit", True
         elif not failure:
             _check(wanted, file)
             return ""

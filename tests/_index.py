@@ -153,7 +153,7 @@ class Index:
     """Path, Range, Authorization."""
     faults: list[str] = field(default_factory=list)
     """What is done to the next requests for files: ``500``, ``404``, ``short``, ``slow``,
-    ``other``, ``longer``, ``stall``; ``429/2`` asks to come back in two seconds."""
+    ``other``, ``longer``, ``shifted``, ``stall``; ``429/2`` asks to come back in two seconds."""
     login: str = ""
     """What ``Authorization`` has to be, if anything."""
     page: tuple[int, str, str] | None = None
@@ -247,6 +247,8 @@ def _file(handler: BaseHTTPRequestHandler, index: Index, path: Path) -> None:
         handler.wfile.flush()
         time.sleep({"short": 0, "slow": 2, "stall": 20}[fault])
         handler.close_connection = True
+    elif fault == "shifted":
+        _send(handler, 206, content, "application/octet-stream")
     elif fault == "longer":
         _send(handler, 200, content + b"more" * 100_000, "application/octet-stream")
     else:

@@ -236,6 +236,17 @@ class TestAnIndexThatMisbehaves:
             fetching.fetch(lock, where=here(index))
         assert "run `mxenv fetch` again" in caught.value.hint
 
+    def test_that_goes_on_at_another_place_is_asked_for_the_whole(
+        self, wanted_alone: Path, index: Index
+    ) -> None:
+        index.faults += ["short", "shifted"]
+        assert names(fetching.fetch(wanted_alone, where=here(index)).wheelhouse) == [APP]
+
+    def test_that_always_does_is_given_up(self, wanted_alone: Path, index: Index) -> None:
+        index.faults += ["short", "shifted"] * 50
+        with pytest.raises(WheelError, match="what came has the sha256"):
+            fetching.fetch(wanted_alone, where=here(index))
+
     def test_that_does_not_stop_sending_is_cut_short(self, lock: Path, index: Index) -> None:
         index.faults += ["longer"] * 3
         with pytest.raises(WheelError, match="what came has the sha256"):
@@ -264,6 +275,15 @@ class TestAnIndexThatMisbehaves:
     def test_that_speaks_json_is_understood(self, lock: Path, index: Index) -> None:
         index.as_json = True
         assert names(fetching.fetch(lock, where=here(index)).wheelhouse) == [APP, LIB, VENDOR]
+
+
+@pytest.fixture
+def wanted_alone(lock: Path) -> Path:
+    """A lock of one wheel."""
+    locked = read_lock(lock)
+    one = replace(locked, packages=locked.packages[:1], requires=())
+    lock.write_text(locks.render(one))
+    return lock
 
 
 class TestMirrors:
