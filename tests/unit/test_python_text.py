@@ -1,0 +1,158 @@
+from __future__ import annotations
+
+import pytest
+
+from mxenv import python_text
+from mxenv.porting import KINDS
+
+
+def found(text: str) -> set[tuple[str, str]]:
+    return {(kind, name) for _, kind, name in python_text.scan(text)}
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "name"),
+    [
+        ("import triton\n@triton.jit\ndef f(x): ...", "triton-kernel", "f"),
+        ("from triton import jit\n@jit\ndef f(x): ...", "triton-kernel", "f"),
+        ("import triton\n@triton.jit(debug=True)\ndef f(x): ...", "triton-kernel", "f"),
+        ("import cutlass.cute as cute\n@cute.jit\ndef f(x): ...", "tile-kernel", "f"),
+        ("from numba import cuda\n@cuda.jit\ndef f(x): ...", "python-kernel", "f"),
+        (
+            "import torch\n@torch.library.custom_op('a::b', mutates_args=())\ndef f(x): ...",
+            *("custom-operator", "a::b"),
+        ),
+        ("import torch\n@torch.library.custom_op\ndef f(x): ...", "custom-operator", "f"),
+        ("import torch\n@torch.library.triton_op(NAME)\ndef f(x): ...", "custom-operator", "f"),
+        ("import cupy as cp\nk = cp.RawKernel(src, 'k')", "python-kernel", "RawKernel"),
+        (
+            "from torch.utils.cpp_extension import load_inline\nload_inline('m', src)",
+            *("extension-build", "m"),
+        ),
+        (
+            "from torch.utils.cpp_extension import CUDAExtension\nCUDAExtension(name='m')",
+            *("extension-build", "m"),
+        ),
+        (
+            "import torch\ntorch.library.define('a::b', '(Tensor x) -> Tensor')",
+            "custom-operator",
+            "a::b",
+        ),
+        (
+            "direct_register_custom_op(op_name='fast', op_func=f)",
+            *("custom-operator", "fast"),
+        ),
+        ("import torch\ntorch.library.Library('a', 'DEF')", "operator-library", "a"),
+        (
+            "import torch\ntorch.cuda.get_device_capability()",
+            *("capability", "torch.cuda.get_device_capability"),
+        ),
+        (
+            "import torch\nn = torch.cuda.get_device_properties(0).multi_processor_count",
+            *("capability", "torch.cuda.get_device_properties"),
+        ),
+        ("import torch\nv = torch.version.cuda.split('.')", "capability", "torch.version.cuda"),
+        (
+            "import torch\nn = torch.cuda.get_device_properties(0).total_memory",
+            *("torch-cuda", "torch.cuda.get_device_properties"),
+        ),
+        ("import torch\ntorch.cuda.synchronize()", "torch-cuda", "torch.cuda.synchronize"),
+        (
+            "import torch\ntorch.backends.cudnn.benchmark = True",
+            *("torch-cuda", "torch.backends.cudnn.benchmark"),
+        ),
+        (
+            "from triton.language.extra import libdevice\nlibdevice.tanh(x)",
+            "triton-libdevice",
+            "tanh",
+        ),
+        (
+            "import triton.language as tl\ntl.inline_asm_elementwise('mov', '=r')",
+            *("triton-assembly", "mov"),
+        ),
+        ("import pynvml", "nvidia-tool", "pynvml"),
+        ("from pynvml import nvmlInit", "nvidia-tool", "pynvml"),
+        ("import subprocess\nsubprocess.run(['nvidia-smi', '-L'])", "nvidia-tool", "nvidia-smi"),
+        ("s = '/usr/bin/nvidia-smi'", "nvidia-tool", "nvidia-smi"),
+        ("flags = ['-gencode', 'arch=compute_80,code=sm_80']", "arch-flag", "compute_80"),
+        ("import os\nos.environ['TORCH_CUDA_ARCH_LIST']", "arch-flag", "TORCH_CUDA_ARCH_LIST"),
+        ("env = {'NCCL_DEBUG': 'INFO'}", "nccl-setting", "NCCL_DEBUG"),
+        ("needs = ['nvidia-cublas-cu12==12.1']", "cuda-wheel", "nvidia-cublas-cu12==12.1"),
+        ("needs = ['cupy-cuda12x']", "cuda-wheel", "cupy-cuda12x"),
+        ("s = 'extern __global__ void k(int* x) { }'", "cuda-in-string", "k"),
+        ("s = '__global__ {'", "cuda-in-string", ""),
+        ("import tilelang", "tile-kernel", "tilelang"),
+    ],
+)
+def test_what_a_port_has_to_look_at_is_found(text: str, kind: str, name: str) -> None:
+    assert (kind, name) in found(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "x = 1  # cuda",
+        "import os.path as cuda",
+        "def f():\n    'run nvidia-smi -L first'",
+        "'__global__ void k() {}'",
+        "# import pynvml\nx = 'triton'",
+        "s = 'see nvidia-smiles'",
+        "s = 'NCCL_ is a prefix'",
+        "x = y().total_memory  # cuda",
+        "from . import cuda",
+        "import functools\n@functools.cache\ndef cuda(): ...",
+        "import torch\nx = torch.tensor(1).cuda()",
+    ],
+)
+def test_what_only_looks_like_it_is_not(text: str) -> None:
+    assert found(text) == set()
+
+
+def test_a_name_given_to_an_import_is_known() -> None:
+    assert found("from triton import jit as compiled\n@compiled\ndef f(): ...") == {
+        ("triton-kernel", "f")
+    }
+
+
+def test_what_is_nested_is_found() -> None:
+    text = (
+        "import torch\nclass A:\n    def f(self):\n        return [torch.cuda.Stream() for _ in x]"
+    )
+    assert list(python_text.scan(text)) == [(4, "torch-cuda", "torch.cuda.Stream")]
+
+
+def test_other_properties_of_other_calls_are_looked_into() -> None:
+    assert found("import torch\ntorch.cuda.Stream().uuid") == {("torch-cuda", "torch.cuda.Stream")}
+
+
+@pytest.mark.parametrize("text", ["def cuda(:", "cuda = '\0'"])
+def test_what_is_no_python_is_an_error(text: str) -> None:
+    with pytest.raises((SyntaxError, ValueError)):
+        list(python_text.scan(text))
+
+
+def test_flags_of_a_build_are_found_outside_its_comments() -> None:
+    text = "# -gencode\nset(CMAKE_CUDA_ARCHITECTURES 80)\nFLAGS = -arch=sm_80\n"
+    text += "ENV TORCH_CUDA_ARCH_LIST=8.0"
+    assert list(python_text.scan_build(text)) == [
+        (2, "arch-flag", "set(CMAKE_CUDA_ARCHITECTURES 80)"),
+        (3, "arch-flag", "-arch="),
+        (4, "arch-flag", "ENV TORCH_CUDA_ARCH_LIST=8.0"),
+    ]
+
+
+def test_requirements_that_bring_cuda_are_found() -> None:
+    text = "torch\nnvidia-nccl-cu12>=2  # fast\ncupy-cuda12x\n# cupy-cuda11x\nonnxruntime-cu12 ; x"
+    assert [name for _, _, name in python_text.scan_requirements(text)] == [
+        *("nvidia-nccl-cu12>=2", "cupy-cuda12x", "onnxruntime-cu12 ; x"),
+    ]
+
+
+def test_every_kind_is_known() -> None:
+    told = {
+        *python_text.DECORATORS.values(),
+        *python_text.CALLS.values(),
+        *python_text.MODULES.values(),
+    }
+    assert told <= set(KINDS)
