@@ -134,3 +134,16 @@ def test_the_manifest_of_an_image_from_scratch_speaks_of_no_base_digest() -> Non
         "org.opencontainers.image.base.name",
         "org.opencontainers.image.title",
     }
+
+
+def test_layers_that_were_packed_otherwise_say_so_in_the_manifest_and_nowhere_else() -> None:
+    zstd = "application/vnd.oci.image.layer.v1.tar+zstd"
+    other = replace(MADE, digest="sha256:" + "3" * 64, media_type=zstd)
+    config = configuration(SCRATCH, [MADE], lock_digest="sha256:l", base={})
+    assert config == configuration(SCRATCH, [other], lock_digest="sha256:l", base={})
+    said = "zstd 1.5.7, level 9"
+    packed = json.loads(manifest(SCRATCH, [other], config=config, base_layers=[], compression=said))
+    usual = json.loads(manifest(SCRATCH, [MADE], config=config, base_layers=[]))
+    assert packed["layers"] == [{"mediaType": zstd, "digest": other.digest, "size": 7}]
+    assert packed["annotations"]["io.mxenv.compression"] == said
+    assert "io.mxenv.compression" not in usual["annotations"]
