@@ -25,6 +25,10 @@ _HEADERS = 1 << 20
 """Bytes that one header may have, with all that extends it."""
 _HOPS = 8
 """Links that are followed for one name; old versions of Docker link a layer that comes twice."""
+_SMALL = 256 << 10
+"""Bytes of a file that is kept when a packed archive is looked through: one that is no layer."""
+_KEPT = 16 << 20
+"""Bytes of all of them."""
 _IDLE = 2
 """Files that are kept open, where they stand: what is packed can only be read forwards."""
 
@@ -39,6 +43,9 @@ class Saved:
     """Where each file begins, and its size."""
     links: dict[str, str] = field(default_factory=dict)
     """What each link leads to, as a name of the archive."""
+    small: dict[tuple[int, int], bytes] = field(default_factory=dict)
+    """What was kept: to go back for it would cost a pass from the beginning."""
+    kept: int = 0
     _idle: list[BinaryIO] = field(default_factory=list)
 
     def find(self, name: str) -> tuple[int, int] | None:
@@ -66,6 +73,8 @@ class Saved:
     def open(self, place: tuple[int, int]) -> BinaryIO:
         """Open a part of the archive; it goes on where another ended, if that was before it."""
         start, size = place
+        if place in self.small:
+            return io.BytesIO(self.small[place])
         ahead = [file for file in self._idle if file.tell() <= start]
         file = max(ahead, key=lambda one: one.tell(), default=None)
         if file is None:
@@ -166,6 +175,10 @@ class _Bounded:
             raise ValueError(f"a header is longer than {_HEADERS} bytes")
         return data
 
+    def content(self, size: int) -> bytes:
+        """Return what follows a header, which the caller found to be small."""
+        return self._file.read(size)
+
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
         return self._file.seek(offset, whence)
 
@@ -202,6 +215,7 @@ def _list(saved: Saved, file: _Bounded) -> None:
             # The archive keeps every header that it has seen.
             archive.members.clear()  # type: ignore[attr-defined]
             _note(saved, info)
+            _keep(saved, info, file)
     raise ValueError(f"it has more than {_MOST} members")
 
 
@@ -218,6 +232,16 @@ def _note(saved: Saved, info: tarfile.TarInfo) -> None:
         saved.links[name] = _inside(posixpath.join(posixpath.dirname(name), info.linkname))
     elif info.islnk():
         saved.links[name] = _inside(info.linkname)
+
+
+def _keep(saved: Saved, info: tarfile.TarInfo, file: _Bounded) -> None:
+    """Keep a small file of a packed archive, while it passes by."""
+    if saved.packed and info.isreg() and info.size <= min(_SMALL, _KEPT - saved.kept):
+        file.seek(info.offset_data)
+        content = file.content(info.size)
+        if len(content) == info.size:
+            saved.small[info.offset_data, info.size] = content
+            saved.kept += info.size
 
 
 def _inside(name: str) -> str:

@@ -117,6 +117,15 @@ class TestAnArchive:
         with TRANSPORT.open(str(path), Terms()) as host:
             assert host.gather([question])[question] == Found("ID=debian")
 
+    def test_that_is_packed_is_passed_through_once_for_all_that_is_small(
+        self, tmp_path: Path
+    ) -> None:
+        for kind in (old, new):
+            path = write(tmp_path / "i.tar.gz", kind(LAYERS))
+            source = docker_archive.open_source(str(path))
+            path.unlink()
+            assert len(describe(source, "linux/amd64").layers) == 2
+
     def test_is_read_forwards_as_far_as_that_goes(self, tmp_path: Path) -> None:
         path = write(tmp_path / "i.tar.gz", new(LAYERS))
         source = docker_archive.open_source(str(path))
