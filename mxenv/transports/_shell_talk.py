@@ -154,36 +154,42 @@ class Talk:
     def ask(self, items: Sequence[Item], setup: str) -> Iterator[Sections | None]:
         """Yield what came for each of ``items``, in their order; `None` for one that hung.
 
+        Each is yielded once it is whole, so that it is understood while the node goes on.
         ``setup`` goes before them, and what hung is left out the next time. Raise `Lost` if the
         node answers no more, or time is over; what had come whole by then was yielded.
         """
         left = items
         while left:
-            came, hears = self._asked(left, setup)
-            yield from came
-            left = left[len(came) :]
-            if not hears:
+            block, mark = self._begin(left, setup)
+            quiet = _Quiet(block, left)
+            came = 0
+            while fresh := self._whole(block, quiet, came):
+                yield from map(Sections, fresh)
+                came += len(fresh)
+            hangs = not block.finished and quiet.long()
+            if hangs:
+                self._send(f'kill -9 $b; K "$S.{mark}." $b </dev/null >/dev/null &\n')
+            left = left[came:]
+            if not block.finished and not hangs:
                 raise Lost(self.lost or LATE)
+            self._block = None
             if left:
                 yield None
                 left = left[1:]
 
-    def _asked(self, items: Sequence[Item], setup: str) -> tuple[list[Sections], bool]:
-        """Return what came whole, and whether the node can be asked for the rest."""
+    def _begin(self, items: Sequence[Item], setup: str) -> tuple[_Block, str]:
         nonce = secrets.token_hex(16)
         block = self._block = _Block(nonce)
         lines = "\n".join(f"m {number}; {item.line}" for number, item in enumerate(items))
         mark = f"f{nonce}"
         self._send(f"( {setup}\nN={nonce}; u {mark}\n{lines}\nm {END} ) </dev/null 8>&- & b=$!\n")
-        quiet = _Quiet(block, items)
-        self._pump(lambda: block.finished or quiet.long())
-        hangs = not block.finished and quiet.long()
-        if hangs:
-            self._send(f'kill -9 $b; K "$S.{mark}." $b </dev/null >/dev/null &\n')
-        if block.finished or hangs:
-            self._block = None
-        whole = block.items if block.finished else block.items[:-1]
-        return [Sections(parts) for parts in whole], block.finished or hangs
+        return block, mark
+
+    def _whole(self, block: _Block, quiet: _Quiet, came: int) -> list[dict[str, bytes]]:
+        """Return the items that came whole after the first ones; none if no more will."""
+        quiet.since = time.monotonic()  # what came was understood meanwhile
+        self._pump(lambda: block.finished or len(block.items) > came + 1 or quiet.long())
+        return block.items[came:] if block.finished else block.items[came:-1]
 
     def settle(self) -> None:
         """Wait until all commands are through, or nobody waits any more."""
