@@ -93,6 +93,7 @@ provided = st.builds(
     name=words.map(lambda word: f"of-the-base-{word}"),
     version=versions.map(lambda parts: f"{parts[0]}.{parts[1]}{parts[2]}"),
 )
+scripts = texts.filter(lambda text: text.strip() and "\0" not in text)
 variables = st.tuples(
     st.from_regex(r"[A-Z]_[A-Z_]*", fullmatch=True).filter(lambda name: "KEY" not in name),
     st.text(st.characters(exclude_categories=["Cs", "Cc"])).filter(lambda text: "@" not in text),
@@ -112,7 +113,7 @@ locks = st.builds(
     files=unique(files, lambda file: file[0].target),
     models=many,
     system=st.lists(st.sampled_from(["jq", "g++=4:12.2.0-3"]), max_size=3).map(tuple),
-    run=many,
+    run=st.lists(scripts, max_size=3).map(tuple),
     host=many,
     relied=st.one_of(
         st.none(),
