@@ -63,6 +63,8 @@ class Line:
     """Told how many bytes came."""
     answers: set[requests.Response] = field(default_factory=set)
     """Those that are being read."""
+    attempts: int = ATTEMPTS
+    """How often a page is asked for before its place counts as one that does not answer."""
     pause: float = 0.5
     """Seconds before the second attempt; each one after it waits twice as long."""
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
-from mxenv._download import Line
+from mxenv._download import ATTEMPTS, Line
 from mxenv._offers import Offers, Place
 
 if TYPE_CHECKING:
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def opened(places: Places, progress: Callable[[int], None] | None = None) -> Iterator[Offers]:
+def opened(
+    places: Places, progress: Callable[[int], None] | None = None, *, attempts: int = ATTEMPTS
+) -> Iterator[Offers]:
     """Give what asks ``places``, each host with its own login."""
     import requests  # noqa: PLC0415 - imported late: only who downloads needs it
 
@@ -33,6 +35,7 @@ def opened(places: Places, progress: Callable[[int], None] | None = None) -> Ite
                 logins=credentials((*places.index, *places.find_links)),
                 stop=threading.Event(),
                 progress=progress or (lambda _: None),
+                attempts=attempts,
             )
         )
 

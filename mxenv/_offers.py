@@ -13,7 +13,6 @@ import urllib3
 
 from mxenv import index_page
 from mxenv._download import (
-    ATTEMPTS,
     OK,
     PASSING,
     PATIENCE,
@@ -115,7 +114,7 @@ def _page(url: str, line: Line) -> tuple[Link, ...]:
             return ()
         return index_page.parse(page.read_text(errors="replace"), base=url, kind="text/html")
     attempt, said, wish = 0, "", None
-    while attempt < ATTEMPTS and (wish or 0) <= PATIENCE:
+    while attempt < line.attempts and (wish or 0) <= PATIENCE:
         if attempt and line.stop.wait(pause(line, attempt, wish)):
             break
         attempt, wish = attempt + 1, None

@@ -166,7 +166,8 @@ def _whole(  # noqa: PLR0913, PLR0917 - what a wheel is built from, for what, wi
         return (), ()
     from mxenv import _lines  # noqa: PLC0415 - imported late: it needs requests
 
-    with _lines.opened(places) as offers:
+    # Once: behind a wall no public index ever answers, and what it says is for a note only.
+    with _lines.opened(places, attempts=1) as offers:
         for sdist in resolution.sdists:
             from mxenv.api import _from_source  # noqa: PLC0415 - imported late: seldom needed
 

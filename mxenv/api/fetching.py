@@ -10,17 +10,15 @@ from typing import TYPE_CHECKING
 
 from mxenv import _plugins
 from mxenv._hashing import sha256_of
-from mxenv.api import project
-from mxenv.errors import IndexFailed, UsageError, WheelError
+from mxenv.api import _getting, project
+from mxenv.errors import IndexFailed, UsageError
 from mxenv.lock import WHEELHOUSE
 from mxenv.resolvers import Indexes, Places
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
-    from mxenv._offers import Offers, Place
-    from mxenv.errors import MxenvError
     from mxenv.lock import Lock, Package
     from mxenv.resolvers import Resolver
 
@@ -69,18 +67,6 @@ class From:
         return bool(self.find_links or self.index or self.no_index or self.offline)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Job:
-    """What all files that are on their way have in common."""
-
-    folder: Path
-    places: tuple[Place, ...]
-    offers: Offers
-    urls: bool
-    """True: a URL in the lock is where a wheel is."""
-    notes: list[str]
-
-
 def fetch(
     lock: Path,
     *,
@@ -97,7 +83,7 @@ def fetch(
     folder = wheelhouse or lock.parent / WHEELHOUSE
     found = {package.wheel.name: _present(folder, package) for package in locked.packages}
     missing = tuple(p for p in locked.packages if found[p.wheel.name] is not How.KEPT)
-    notes: list[str] = []
+    notes: list[tuple[str, str]] = []
     if missing:
         resolver: Resolver = _plugins.load("resolvers", where.resolver)
         indexes = Indexes(
@@ -111,7 +97,9 @@ def fetch(
         for package in _fill(folder, missing, where, resolver, indexes, progress, notes):
             _build(package, locked, folder, where, resolver, indexes)
             found[package.wheel.name] = How.BUILT
-    return Fetched(wheelhouse=folder, wheels=tuple(sorted(found.items())), notes=tuple(notes))
+    return Fetched(
+        wheelhouse=folder, wheels=tuple(sorted(found.items())), notes=tuple(_getting.said(notes))
+    )
 
 
 def _present(folder: Path, package: Package) -> How:
@@ -128,7 +116,7 @@ def _fill(  # noqa: PLR0913, PLR0917 - what a wheelhouse is filled from
     resolver: Resolver,
     indexes: Indexes,
     progress: Callable[[int, int], None] | None,
-    notes: list[str],
+    notes: list[tuple[str, str]],
 ) -> tuple[Package, ...]:
     """Fetch what is missing, many at once; return what is to be built from what was fetched."""
     from mxenv import _download, _lines  # noqa: PLC0415 - imported late: they need requests
@@ -139,7 +127,7 @@ def _fill(  # noqa: PLR0913, PLR0917 - what a wheelhouse is filled from
     asked = not urls or any(not p.wheel.url for p in missing)
     places = resolver.places(indexes) if asked else Places()
     with _lines.opened(places, _progress(missing, progress)) as offers:
-        job = _Job(
+        job = _getting.Job(
             folder=folder,
             places=_lines.in_order(places, offline=where.offline),
             offers=offers,
@@ -147,7 +135,7 @@ def _fill(  # noqa: PLR0913, PLR0917 - what a wheelhouse is filled from
             notes=notes,
         )
         with ThreadPoolExecutor(PARALLEL) as pool:
-            futures = [pool.submit(_get, package, job) for package in missing]
+            futures = [pool.submit(_getting.get, package, job) for package in missing]
             try:
                 done, _ = wait(futures, return_when=FIRST_EXCEPTION)
                 for future in done:
@@ -167,96 +155,6 @@ def _make(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(f"cannot be made: {error.strerror}", context=str(folder)) from None
-
-
-def _get(package: Package, job: _Job) -> bool:
-    """Put a wheel into the wheelhouse, or what it is built from; return whether it is the wheel."""
-    wheel, source = package.wheel, package.source
-    problems: list[MxenvError] = []
-    if _found(
-        wheel.name, wheel.sha256, wheel.size, _locations(package, job, problems), job, problems
-    ):
-        return True
-    if source is None:
-        raise _failure(wheel.name, problems, job)
-    offered = _offered(package.name, source.name, source.sha256, job, problems)
-    if not _found(source.name, source.sha256, source.size, offered, job, problems):
-        raise _failure(source.name, problems, job)
-    return False
-
-
-def _locations(package: Package, job: _Job, problems: list[MxenvError]) -> Iterator[str]:
-    wheel = package.wheel
-    if job.urls and wheel.url:
-        yield wheel.url
-    yield from _offered(package.name, wheel.name, wheel.sha256, job, problems)
-
-
-def _offered(
-    project: str, file: str, sha256: str, job: _Job, problems: list[MxenvError]
-) -> Iterator[str]:
-    """Yield where ``file`` can be had; note who has another file of that name, or says nothing."""
-    for place in job.places:
-        try:
-            links = job.offers.of(project, place)
-        except IndexFailed as error:
-            problems.append(error)
-            continue
-        for link in links:
-            if link.name != file:
-                continue
-            if link.sha256 and link.sha256 != sha256:
-                problems.append(
-                    WheelError(
-                        f"the index has {file} with sha256 {link.sha256}; locked is {sha256}",
-                        context=str(place),
-                        hint="find out who changed it; `mxenv lock` takes the new one",
-                    )
-                )
-            else:
-                yield link.url
-
-
-def _found(  # noqa: PLR0913, PLR0917 - a file, where it may be, and what became of it
-    name: str,
-    sha256: str,
-    size: int,
-    locations: Iterable[str],
-    job: _Job,
-    problems: list[MxenvError],
-) -> bool:
-    """Put a file into the wheelhouse from the first place that has it whole and unchanged."""
-    from mxenv import _download  # noqa: PLC0415 - imported late: it needs requests
-
-    for location in locations:
-        wanted = _download.Wanted(name=name, sha256=sha256, size=size, location=location)
-        try:
-            _download.put(wanted, job.folder, job.offers.line)
-        except (IndexFailed, WheelError) as error:
-            if job.offers.line.stop.is_set():
-                raise
-            problems.append(error)
-        else:
-            host = _download.host_of(location) or location
-            job.notes.extend(f"{name} was taken from {host}; {said}" for said in problems)
-            return True
-    return False
-
-
-def _failure(name: str, problems: list[MxenvError], job: _Job) -> MxenvError:
-    """Return what to raise for a file that no place has; a wrong one is the worst."""
-    if not problems:
-        places = ", ".join(map(str, job.places)) or "there is no place to look into"
-        return IndexFailed(
-            f"no index has {name} (asked: {places})",
-            hint="name an index or a folder that has it: --index, --find-links",
-        )
-    wrong = [problem for problem in problems if isinstance(problem, WheelError)]
-    worst = (wrong or problems)[0]
-    if len(problems) == 1 and name in str(worst):
-        return worst
-    said = "; ".join(dict.fromkeys(map(str, problems)))
-    return type(worst)(f"{name} cannot be had: {said}", hint=worst.hint)
 
 
 def _build(  # noqa: PLR0913, PLR0917 - what a wheel is built with

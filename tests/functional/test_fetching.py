@@ -306,7 +306,7 @@ class TestMirrors:
         fetched = fetching.fetch(lock, where=self.both(index, mirror))
         assert names(fetched.wheelhouse) == [APP, LIB, VENDOR]
         assert len(fetched.notes) == 3
-        assert all(f"was taken from {mirror.url.split('/')[2]}; " in n for n in fetched.notes)
+        assert all(f": taken from {mirror.url.split('/')[2]}; " in n for n in fetched.notes)
 
     def test_one_that_has_another_file_of_that_name_is_passed_over_and_said(
         self, lock: Path, index: Index, mirror: Index, links: Path
@@ -319,7 +319,11 @@ class TestMirrors:
 
     def test_one_that_is_down_does_not_matter(self, lock: Path, mirror: Index) -> None:
         where = From(index=("http://127.0.0.1:1/simple", mirror.url))
-        assert names(fetching.fetch(lock, where=where).wheelhouse) == [APP, LIB, VENDOR]
+        fetched = fetching.fetch(lock, where=where)
+        assert names(fetched.wheelhouse) == [APP, LIB, VENDOR]
+        (note,) = fetched.notes
+        assert note.startswith(f"{APP}, {LIB}, {VENDOR}: taken from ")
+        assert note.endswith("Connection refused")
 
     def test_a_folder_is_asked_first(self, lock: Path, index: Index, links: Path) -> None:
         where = From(find_links=(str(links),), index=(index.url,))
