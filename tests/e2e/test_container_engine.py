@@ -131,14 +131,21 @@ def test_an_archive_of_it_is_what_the_engine_saves(
     assert "Loaded image" in succeed(engine, "load", "--input", archive)
 
 
-def test_the_engine_pushes_it_where_it_is_asked_to(
-    built: Path, registry: Registry, engine: str
+def test_what_is_pushed_is_the_lock_s_for_whoever_has_the_key(
+    built: Path, registry: Registry, engine: str, tmp_path: Path
 ) -> None:
+    private, public = tmp_path / "private.pem", tmp_path / "public.pem"
+    succeed("openssl", "genpkey", "-algorithm", "ed25519", "-out", private)
+    succeed("openssl", "pkey", "-in", private, "-pubout", "-out", public)
     reference = f"{registry.address}/team/node-tools:1"
-    said = succeed(MXENV, *BUILD, "--push", reference, "--format", "json", cwd=built)
+    how = ("--push", reference, "--sign", private, "--format", "json")
+    said = json.loads(succeed(MXENV, *BUILD, *how, cwd=built))
     digest, _ = registry.manifest("team/node-tools:1")
-    assert json.loads(said)["manifest"] == digest
-    succeed(engine, "pull", "--quiet", json.loads(said)["image"])
+    assert said["manifest"] == digest
+    succeed(engine, "pull", "--quiet", said["image"])
+    verify = (MXENV, "verify", LOCK, "--on", f"image:{reference}")
+    assert run(*verify, cwd=built).returncode == 3
+    succeed(*verify, "--key", public, cwd=built)
 
 
 def test_a_step_that_fails_says_its_last_words_and_leaves_nothing(
