@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from mxenv.stores._reference import Reference
 
 OK, CREATED, NOT_FOUND, PRECONDITION = 200, 201, 404, 412
+_NO_LIST = frozenset({NOT_FOUND, 405, 501})
+"""What a registry answers that keeps no list: the first by the specification, all in practice."""
 
 _ACCEPT = {"Accept": OCI_INDEX}
 
@@ -45,7 +47,8 @@ class Listing:
         found: dict[Descriptor, None] = {}
         for _ in range(_PAGES):
             response, content = self._get(target, "pull")
-            if response.status_code == NOT_FOUND:
+            if response.status_code in _NO_LIST:
+                response.close()
                 tagged, _ = self._tagged(digest, "pull")
                 listed = () if tagged is None else _referrers.listed(tagged, self._complain(digest))
                 return tuple(sorted(listed, key=lambda one: one.digest))
@@ -105,6 +108,7 @@ class Listing:
         target = f"/v2/{self.reference.repository}/manifests/{tag}"
         response, content = self._get(target, scope)
         if response.status_code == NOT_FOUND:
+            response.close()
             return None, ""
         if response.status_code != OK:
             raise self.client.refusal(f"no {self.reference.repository} {tag}", response)

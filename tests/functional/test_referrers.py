@@ -190,7 +190,9 @@ class TestARegistryThatDoesNot:
         assert found.artifact_type == SBOM
         assert server.source().manifest_of(sha256(ONE)) == ONE
 
-    def test_nothing_attached_is_an_empty_list(self, server: Server) -> None:
+    @pytest.mark.parametrize("status", [404, 405, 501])
+    def test_nothing_attached_is_an_empty_list(self, server: Server, status: int) -> None:
+        server.script = [Answer(status)]
         assert server.source().referrers(SUBJECT.digest) == ()
 
     def test_what_others_wrote_stays_as_they_wrote_it(self, server: Server) -> None:
