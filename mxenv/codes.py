@@ -697,6 +697,88 @@ CODES: Mapping[str, Code] = {
         how="All files were read, as every check does.",
         remedy="Correct the file that is named; a row needs evidence.",
     ),
+    # MX6xx: what a model asks for, against a card.
+    "MX601": Code(
+        title="the number format of the weights",
+        meaning="Whether a card holds the format that weights are in. A format that it holds and "
+        "does not compute in is unpacked when it runs, which is slower and right.",
+        how="The headers of the files of weights, and the configuration, were held against the "
+        "[[format]] rows of the matrix; where these contradict each other, the worst counts.",
+        remedy="Unpack the weights into a format that the card has, or take another checkpoint.",
+    ),
+    "MX602": Code(
+        title="the number format that is computed in",
+        meaning="Whether a card computes in the format of a model's activations. It is unknown "
+        "where the card holds the format only: nobody says that products in it are right.",
+        how="What the configuration and the files of weights say of activations was held against "
+        "the [[format]] rows of the matrix; where these contradict each other, the worst counts.",
+        remedy="Compute in a format that the card has, or take another checkpoint.",
+    ),
+    "MX603": Code(
+        title="the memory of the weights",
+        meaning="What the weights take, beside the memory of the cards. It is told and counts "
+        "neither way: whatever runs needs more than its weights, and a model can be split.",
+        how="The sizes in the headers of the files of weights were added up, and held against the "
+        "memory of the cards, or of the parts of one that are given out, in the snapshot.",
+        remedy="Split the model over more cards, or take one that is packed more tightly.",
+    ),
+    "MX604": Code(
+        title="no card to hold a model against",
+        meaning="The platform has no card, or its cards could not be read.",
+        how="The models of card in the snapshot were looked at.",
+        remedy="Name a node that has the card, or the model of card, as --platform C500.",
+    ),
+    "MX610": Code(
+        title="operators",
+        meaning="What becomes of the operators that a model calls. What a platform's build of "
+        "torch has cannot be asked yet, so that it is unknown.",
+        how="The operators of the inventory were held against what is known of the platform.",
+        remedy="Run them on the card.",
+    ),
+    "MX611": Code(
+        title="kernels past the dispatcher",
+        meaning="The model launches kernels that no dispatcher knows, so that no table of "
+        "operators says whether the platform has them.",
+        how="The inventory names them.",
+        remedy="Scan their source code with `mxenv ops`, and run them on the card.",
+    ),
+    "MX620": Code(
+        title="places in code that a port has to look at",
+        meaning="Code that is bound to NVIDIA's hardware, compiler or libraries. Where the "
+        "vendor's tools cover it nothing has to be changed; all else is work, and unknown until "
+        "it is done.",
+        how="Python was parsed, CUDA and C++ were read as a compiler's lexer does, and nothing was "
+        "run; what is alike in one file is one place. docs/explanation/porting.md says on what "
+        "each kind rests.",
+        remedy="Change the place, or answer for it with [[waivers]] once it is ported.",
+    ),
+    "MX621": Code(
+        title="code beside the main one",
+        meaning="Tests, vendored code and what is meant for other platforms has hits as well. "
+        "They are told, and no places to change.",
+        how="Whose code a file is was taken from its path.",
+        remedy="Look at vendored code if it is built; tests are needed to prove a port.",
+    ),
+    "MX622": Code(
+        title="places of a kind that is not known",
+        meaning="An inventory has places that this mxenv does not know, so nothing is known of "
+        "what they ask for.",
+        how="The kinds in the inventory were compared with those that are known here.",
+        remedy="Use a newer mxenv, or make the inventory again.",
+    ),
+    "MX630": Code(
+        title="what an inventory does not know",
+        meaning="Something of the model was not looked at, or could not be. What is not known may "
+        "be what fails.",
+        how="Whatever read the model says where it could not look.",
+        remedy="Run the model on the card, or answer for what is not known with [[waivers]].",
+    ),
+    "MX631": Code(
+        title="what was assumed",
+        meaning="To look at a model without running it, something had to be guessed.",
+        how="Whatever read the model says what it guessed.",
+        remedy="Hold it against a run of the model.",
+    ),
 }
 
 

@@ -77,6 +77,9 @@ class Header:
 
 def header(path: Path) -> Header:
     """Return what the file at ``path`` says of itself; nothing past its header is read."""
+    if path.exists() and not path.is_file():
+        # A named pipe may never say anything.
+        raise ModelError("is not a file", context=str(path))
     try:
         with path.open("rb") as file:
             return _Reading(file, os.fstat(file.fileno()).st_size).header()

@@ -23,6 +23,9 @@ WHOLE = "download it again"
 
 def header(path: Path) -> Mapping[str, Tensor]:
     """Return the tensors of the file at ``path``; nothing past its header is read."""
+    if path.exists() and not path.is_file():
+        # A named pipe may never say anything.
+        raise ModelError("is not a file", context=str(path))
     try:
         # Unbuffered, so that no byte of a tensor is read with the header.
         with path.open("rb", buffering=0) as file:

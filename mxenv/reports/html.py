@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 FINDINGS = ("finding", "outcome", "found", "expected", "because", "what to do", "row")
 
+TITLES = {"model": "What a model asks for", "change": "Differences"}
+"""What a page of tables is called that is not of a matrix, by what its first table holds."""
+
 
 def verdicts(given: Sequence[Verdict], page: Page) -> str:  # noqa: ARG001 - paper has no columns
     """Return every verdict with all of its findings, the worst first."""
@@ -148,12 +151,13 @@ def _readings(readings: Sequence[Reading]) -> str:
 
 
 def tables(given: Sequence[Section], page: Page) -> str:  # noqa: ARG001 - paper has no columns
-    """Return the tables of a matrix."""
+    """Return the tables of a matrix, or of what a model asks for."""
     made = [
         table(section.title, section.head, [tuple(map(text, row)) for row in section.rows])
         for section in given
     ]
-    return document("What works together", "".join(made))
+    title = TITLES.get(given[0].kind if given else "", "What works together")
+    return document(title, "".join(made))
 
 
 REPORT = Report(

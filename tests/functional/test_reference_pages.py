@@ -24,6 +24,7 @@ GROUPS = {
     "MX3": "An image, or a node, against its lock",
     "MX4": "What a gate lets through",
     "MX5": "mxenv itself",
+    "MX6": "What a model asks for, against a card",
 }
 
 

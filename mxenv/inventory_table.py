@@ -1,0 +1,154 @@
+"""An inventory as tables that a person reads: formats, places to change, what is not known."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from mxenv.format_fit import memory
+from mxenv.inventory import Change
+from mxenv.matrix_table import Section
+from mxenv.porting import KINDS, MAIN, effort, places
+from mxenv.suitability import listed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from mxenv.inventory import Inventory
+    from mxenv.porting import Place
+
+MOST = 20
+"""Operators that are named, and things that are not known; the file has all."""
+NEW = "not known here"
+"""What is said of a kind of place that a newer mxenv has found."""
+
+
+def sections(inventory: Inventory) -> tuple[Section, ...]:
+    """Return a table of each thing that is known of a model, and one of what is not."""
+    return tuple(section for section in _sections(inventory) if section.rows)
+
+
+def _sections(inventory: Inventory) -> Iterator[Section]:
+    yield Section(
+        kind="model",
+        title=inventory.name,
+        head=("what", "is"),
+        rows=tuple((name, text) for name, text in _summary(inventory) if text),
+    )
+    yield Section(
+        kind="format",
+        title="Number formats",
+        head=("weights", "packed as", "activations", "tensors", "memory", "more"),
+        rows=tuple(_formats(inventory)),
+    )
+    found = places(hit for hit in inventory.hits if hit.kind in KINDS)
+    yield Section(
+        kind="effort",
+        title="Places to change",
+        head=("change", "places", "most of them in"),
+        rows=tuple(_effort(found)),
+    )
+    yield Section(
+        kind="place",
+        title="What they are",
+        head=("kind", "places", "change", "the first", "why"),
+        rows=tuple(_kinds(found)),
+    )
+    yield Section(
+        kind="area",
+        title="Seen, and not counted as places",
+        head=("code", "hits"),
+        rows=tuple(_beside(inventory)),
+    )
+    yield Section(
+        kind="operator",
+        title="Operators",
+        head=("operator", "calls", "phases", "first in"),
+        rows=tuple(_operators(inventory)),
+    )
+    yield Section(
+        kind="assumption",
+        title="Assumed",
+        head=("what", "of", "that"),
+        rows=tuple((one.kind, one.subject, one.said) for one in inventory.assumptions),
+    )
+    yield Section(
+        kind="gap",
+        title="Not known",
+        head=("what",),
+        rows=tuple((gap,) for gap in _few(inventory.gaps)),
+    )
+
+
+def _summary(inventory: Inventory) -> Iterator[tuple[str, str]]:
+    yield "architecture", inventory.architecture
+    yield "computes in", inventory.dtype
+    total = sum(stored.bytes for stored in inventory.formats)
+    yield "weights", memory(total) if total else ""
+    count = len(inventory.operators)
+    yield "operators", f"{count}, called {inventory.calls} times" if count else ""
+    yield "kernels", str(len({kernel.name for kernel in inventory.kernels}) or "")
+    yield "read as", inventory.reader
+    yield "source", inventory.source
+
+
+def _formats(inventory: Inventory) -> Iterator[tuple[str, ...]]:
+    for stored in sorted(inventory.formats, key=lambda one: (-one.bytes, one)):
+        yield (
+            stored.weights,
+            stored.scheme,
+            stored.activations,
+            str(stored.tensors or ""),
+            memory(stored.bytes) if stored.bytes else "",
+            stored.note,
+        )
+
+
+def _effort(found: Sequence[Place]) -> Iterator[tuple[str, ...]]:
+    count = effort(found)
+    for change in reversed(Change):
+        if count[change]:
+            files = Counter(place.file for place in found if place.change is change)
+            yield change, str(count[change]), _most(files)
+
+
+def _kinds(found: Sequence[Place]) -> Iterator[tuple[str, ...]]:
+    """Yield each kind of place, the dearest first, then those with most places."""
+    order = list(Change)
+    count = Counter(place.kind for place in found)
+    dearest = sorted(count, key=lambda kind: (-order.index(KINDS[kind].change), -count[kind], kind))
+    for kind in dearest:
+        first = next(place for place in found if place.kind == kind)
+        known = KINDS[kind]
+        where = f"{first.file}:{first.line}"
+        yield known.title, str(count[kind]), known.change, where, known.why
+
+
+def _beside(inventory: Inventory) -> Iterator[tuple[str, ...]]:
+    areas = Counter(hit.area for hit in inventory.hits if hit.area != MAIN and hit.kind in KINDS)
+    yield from ((area, str(number)) for area, number in sorted(areas.items()))
+    kinds = Counter(hit.kind for hit in inventory.hits if hit.kind not in KINDS)
+    yield from ((f"{kind}: {NEW}", str(number)) for kind, number in sorted(kinds.items()))
+
+
+def _operators(inventory: Inventory) -> Iterator[tuple[str, ...]]:
+    calls: Counter[str] = Counter()
+    for use in inventory.uses:
+        calls[use.operator] += use.calls
+    for name, number in calls.most_common(MOST):
+        uses = [use for use in inventory.uses if use.operator == name]
+        module = next((use.module for use in uses if use.module), "")
+        yield name, str(number), ", ".join(sorted({use.phase for use in uses})), module
+    if len(calls) > MOST:
+        rest = inventory.calls - sum(number for _, number in calls.most_common(MOST))
+        yield f"and {len(calls) - MOST} more", str(rest), "", ""
+
+
+def _few(gaps: Sequence[str]) -> Sequence[str]:
+    return gaps if len(gaps) <= MOST else [*gaps[:MOST], f"and {len(gaps) - MOST} more"]
+
+
+def _most(files: Counter[str]) -> str:
+    """Return the files that are named most, with how often."""
+    ordered: Iterable[tuple[str, int]] = sorted(files.items(), key=lambda one: (-one[1], one[0]))
+    return listed([f"{file} ({number})" for file, number in ordered])

@@ -1,0 +1,163 @@
+"""What follows for a model on a card: of its number formats, its code, its operators."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from mxenv import format_fit
+from mxenv.format_fit import counted
+from mxenv.inventory import Change
+from mxenv.operator_coverage import OUTCOMES, Class, Platform, cover
+from mxenv.porting import KINDS, MAIN, places
+from mxenv.verdict import Evidence, Finding, Outcome, Place
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from mxenv.format_fit import Cards
+    from mxenv.inventory import Hit, Inventory
+    from mxenv.matrix import Matrix
+    from mxenv.operator_coverage import Covered
+    from mxenv.porting import Place as Changed
+
+FEW = 3
+"""How many places or operators are named where people read."""
+DOING = {
+    Change.NONE: "Nothing to change; build it with the vendor's tools, and test it.",
+    Change.CONFIGURATION: "Change the configuration or the build.",
+    Change.EDIT: "Look at it, and edit it.",
+    Change.REWRITE: "Rewrite it, or take what the vendor has in its place.",
+}
+"""What has to be done, by how much it is."""
+
+
+def findings(
+    inventory: Inventory, cards: Cards, matrix: Matrix, *, each: bool = False, root: str = ""
+) -> Iterator[Finding]:
+    """Yield what follows for a model on ``cards``; what is not known is said.
+
+    What is alike is told as one; with ``each``, every place and operator by itself. ``root`` is
+    where the tree lies that was scanned, for those who look for a place.
+    """
+    yield from format_fit.fit(inventory, cards, matrix)
+    if cards.ported:
+        yield from _code(inventory.hits, root, each=each)
+    yield from _operators(inventory, cards, each=each)
+    yield from _kernels(inventory)
+    yield from _not_known(inventory)
+
+
+def _code(hits: Iterable[Hit], root: str, *, each: bool) -> Iterator[Finding]:
+    """Yield the places that a port has to look at."""
+    known = [hit for hit in hits if hit.kind in KINDS]
+    groups: dict[tuple[str, ...], list[Changed]] = defaultdict(list)
+    for place in places(known):
+        own = (place.file, str(place.line), place.name) if each else ()
+        groups[place.kind, *own].append(place)
+    for (kind, *_), found in groups.items():
+        yield _place(kind, found, root, each=each)
+    for kind in sorted({hit.kind for hit in hits} - KINDS.keys()):
+        count = sum(hit.kind == kind for hit in hits)
+        yield Finding(
+            code="MX622",
+            outcome=Outcome.UNKNOWN,
+            subject=kind,
+            found=f"{counted(count, 'place')} of a kind that is not known here",
+            remedy="Use a newer mxenv, or make the inventory again.",
+        )
+    areas = [hit.area for hit in known if hit.area != MAIN]
+    if areas:
+        told = ", ".join(f"{areas.count(area)} {area}" for area in sorted(set(areas)))
+        yield Finding(
+            code="MX621",
+            outcome=Outcome.UNKNOWN,
+            subject="code beside the main one",
+            found=f"{counted(len(areas), 'hit')} not counted as places: {told}",
+            remedy="Look at vendored code if it is built; tests are needed to prove a port.",
+            advice=True,
+        )
+
+
+def _place(kind: str, found: Sequence[Changed], root: str, *, each: bool) -> Finding:
+    known, first = KINDS[kind], found[0]
+    title = known.title if not first.name or not each else f"{known.title} {first.name}"
+    where = [f"{_within(root, place.file)}:{place.line}" for place in found]
+    told = where[0] if each else f"{counted(len(found), 'place')}: {listed(where)}"
+    why = Evidence(link="mxenv explain MX620", who=f"mxenv: {known.why}", grade="observed")
+    return Finding(
+        code="MX620",
+        outcome=Outcome.COMPATIBLE if known.change is Change.NONE else Outcome.UNKNOWN,
+        subject=title,
+        found=told,
+        expected="" if known.change is Change.NONE else f"known to be ported ({known.change})",
+        because=(why,),
+        remedy=DOING[known.change],
+        place=Place(file=_within(root, first.file), line=first.line) if each else None,
+    )
+
+
+def _within(root: str, file: str) -> str:
+    return f"{root}/{file}" if root else file
+
+
+def _operators(inventory: Inventory, cards: Cards, *, each: bool) -> Iterator[Finding]:
+    """Yield what becomes of operators; no platform says yet which ones it has."""
+    coverage = cover(inventory, Platform(name=cards.name))
+    groups: dict[tuple[Class, str, str], list[Covered]] = defaultdict(list)
+    for one in coverage.operators:
+        own = one.operator if each else ""
+        groups[one.decision.found, one.decision.said, own].append(one)
+    for (found, said, _), ones in groups.items():
+        names = [one.operator for one in ones]
+        calls = sum(one.calls for one in ones)
+        yield Finding(
+            code="MX610",
+            outcome=OUTCOMES[found],
+            subject=names[0] if len(names) == 1 else f"{len(names)} operators",
+            found=f"{found}: {said}; {listed(names)}, {calls} of {inventory.calls} calls",
+            remedy="Run them on the card.",
+        )
+
+
+def _kernels(inventory: Inventory) -> Iterator[Finding]:
+    for kind in sorted({kernel.kind for kernel in inventory.kernels}):
+        ones = [kernel for kernel in inventory.kernels if kernel.kind == kind]
+        names = sorted({kernel.name for kernel in ones})
+        yield Finding(
+            code="MX611",
+            outcome=Outcome.UNKNOWN,
+            subject=f"{kind} kernels",
+            found=f"{listed(names)}, {counted(sum(one.calls for one in ones), 'call')}",
+            remedy="Scan their source code, and run them on the card.",
+        )
+
+
+def _not_known(inventory: Inventory) -> Iterator[Finding]:
+    for gap in inventory.gaps:
+        what, _, why = gap.partition(": ")
+        yield Finding(
+            code="MX630",
+            outcome=Outcome.UNKNOWN,
+            subject=what,
+            found=f"{inventory.name}: {why}" if why else f"in {inventory.name}",
+            remedy=_GAPS,
+        )
+    for assumed in inventory.assumptions:
+        yield Finding(
+            code="MX631",
+            outcome=Outcome.UNKNOWN,
+            subject=assumed.subject,
+            found=f"{assumed.kind}: {assumed.said}" if assumed.said else assumed.kind,
+            remedy="Hold it against a run of the model.",
+            advice=True,
+        )
+
+
+_GAPS = "Run the model on the card, or answer for what is not known with [[waivers]]."
+
+
+def listed(names: Sequence[str], most: int = FEW) -> str:
+    """Return the first few, and how many more there are."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return f"{', '.join(names[:most])}{more}"
