@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING
 from mxenv.stores._tar_header import (
     BARE,
     BLOCK,
+    DIRECTORY,
     EXTENDED,
     GLOBAL,
     LONG_LINK,
     LONG_NAME,
+    OLD,
     REGULAR,
     SPARSE,
     Header,
@@ -95,6 +97,9 @@ class _Extension:
         for key, value in records(content):
             if key in {b"GNU.sparse.offset", b"GNU.sparse.numbytes"}:
                 self.pieces.append(integer(value))
+            elif not value:
+                # As if it had not been told: the header's own counts (POSIX, pax).
+                self.fields.pop(key, None)
             elif key in _FIELDS or key.startswith(_HOLES):
                 self.fields[key] = value
         if len(self.pieces) % 2:
@@ -176,6 +181,9 @@ class Archive:
         tell(header, self._defaults)
         for extension in reversed(told):
             extension.apply(header)
+        # By its whole name: what an old field of 100 bytes holds of a longer one may end anywhere.
+        if header.type == OLD and header.name.endswith("/"):
+            header.type = DIRECTORY
         header.stored = 0 if header.type in BARE else header.size
         self._left = _padded(header.stored)
         if header.type == SPARSE:

@@ -70,8 +70,6 @@ def parse(block: bytes) -> Header:
         raise ValueError("a size below zero")
     kind = block[156]
     name = text(block[:100])
-    if kind == OLD and name.endswith("/"):
-        kind = DIRECTORY
     if block[345] and kind not in {LONG_NAME, LONG_LINK, SPARSE}:
         name = f"{text(block[345:500])}/{name}"
     link = text(block[157:257]) if block[157] else ""
