@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from posixpath import join, normpath
 from typing import TYPE_CHECKING
 
-from mxenv.api import _covered
+from mxenv.api import _bytecode_files, _covered
 from mxenv.api._inside import METADATA, sites
 from mxenv.configuration import lock_path
 from mxenv.distribution import normalised
@@ -78,6 +78,7 @@ def check(inside: Inside, brought: Expected) -> Iterator[Finding]:
     files = dict(brought.files)
     for package in brought.without:
         yield from _from_record(inside, package, files)
+    compiled = _bytecode_files.places(inside.lock, files)
     problems: dict[tuple[str, str], list[str]] = {}
     nodes = dict(_nodes(inside, files, problems))
     lazily = {n.origin: Want.HASH for n in nodes.values() if not _hash(inside, n)}
@@ -85,11 +86,16 @@ def check(inside: Inside, brought: Expected) -> Iterator[Finding]:
         inside.files.fetch(lazily)
     for path, node in nodes.items():
         name, promised = files[path]
+        if compiled and path.endswith(f"/{RECORD}"):
+            text = inside.text(path) or ""
+            if _bytecode_files.is_record(promised, text, path, compiled):
+                continue
         if (said := _differs(promised, _hash(inside, node))) is not None:
             layer = inside.files.description.layers[node.layer].digest
             problems.setdefault((said, name), []).append(f"{path} (layer {layer})")
     for (code, name), paths in sorted(problems.items()):
         yield from _named(code, name, paths)
+    yield from _bytecode_files.check(inside, compiled)
     covering = _covered.links(inside, (node.layer for node in nodes.values()))
     yield from _named("MX327", "base", covering)
     yield from _named("MX328", "image", _covered.replaced(inside, files))
@@ -146,7 +152,7 @@ _SAID = {
     "MX325": ("brought by no wheel", "only what the locked wheels bring"),
     "MX327": ("covered by a directory", "the link that the base has"),
     "MX328": ("replaced or removed on top", "as the image that was built has it"),
-    "MX326": ("bytecode brought by no wheel", "no bytecode: a wheel has none, nor has a build"),
+    "MX326": ("bytecode brought by no wheel", "no bytecode but that of a build"),
 }
 
 

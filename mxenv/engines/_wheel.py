@@ -198,7 +198,6 @@ class _Plan:
     def _bytecode(self, files: Mapping[str, Installed], modules: Modules) -> Iterator[Installed]:
         """Yield the bytecode of every module that has one."""
         sites = (f"{self.target.purelib}/", f"{self.target.platlib}/")
-        tag = f"cpython-{self.target.python.replace('.', '')}"
         for path, file in sorted(files.items()):
             if not path.endswith(".py") or not path.startswith(sites):
                 continue
@@ -208,10 +207,9 @@ class _Plan:
             source = self.archive.read(member.name, RECORD_LIMIT) if member else file.data
             compiled = modules.compile(path, source)
             if compiled is not None:
-                folder, _, name = path.rpartition("/")
                 digest = text_of(hashlib.sha256(modules.read(compiled)).digest(), "sha256")
                 yield Installed(
-                    path=f"{folder}/__pycache__/{name.removesuffix('.py')}.{tag}.pyc",
+                    path=cached(path, self.target.python),
                     mode=0o644,
                     size=compiled.size,
                     hash=digest,
@@ -362,6 +360,13 @@ def shebang(interpreter: str) -> str:
     if " " not in interpreter and len(interpreter.encode()) <= LONGEST:
         return f"#!{interpreter}"
     return f"#!/bin/sh\n'''exec' {shlex.quote(interpreter)} \"$0\" \"$@\"\n' '''"
+
+
+def cached(path: str, python: str) -> str:
+    """Return where Python looks for the bytecode of the module at ``path`` (PEP 3147)."""
+    folder, _, name = path.rpartition("/")
+    tag = f"cpython-{python.replace('.', '')}"
+    return f"{folder}/__pycache__/{name.removesuffix('.py')}.{tag}.pyc"
 
 
 def text_of(digest: bytes, algorithm: str) -> str:
