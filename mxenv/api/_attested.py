@@ -73,9 +73,19 @@ def findings(
             subject="what goes with the image",
             found=f"{', '.join(kind.name for kind in DOCUMENTS)}: of this image and its lock",
         )
+    attached.odd += _unsigned(attached, signed)
     if attached.odd or attached.passed_over:
         many = [f"{attached.passed_over} more, not read"] if attached.passed_over else []
         yield _told("MX343", "attached by somebody", [*attached.odd[:_MANY], *many])
+
+
+def _unsigned(attached: Attachments, signed: Signed) -> Iterator[str]:
+    """Yield the documents that others who look at a signed image find beside the signed ones."""
+    for kind in DOCUMENTS:
+        vouched = signed.documents.get(kind.name)
+        for one in attached.documents.get(kind.name, ()) if signed.by else ():
+            if vouched is None or one.digest != vouched.digest:
+                yield f"{one.manifest}: another {kind.name} than the signed one"
 
 
 def _told(code: str, subject: str, said: Sequence[str]) -> Finding:

@@ -317,7 +317,7 @@ class TestWhatAnybodyMayAttach:
         assert codes(verdict) == {"MX342"}
         assert "it does not have alpha 1.0" in found(verdict, "MX342")
 
-    def test_a_wrong_sbom_beside_the_signed_one_changes_nothing(
+    def test_a_wrong_sbom_beside_the_signed_one_is_named_and_changes_nothing(
         self, local: Image, keys: tuple[Path, Path]
     ) -> None:
         local.build(keys[0])
@@ -325,6 +325,7 @@ class TestWhatAnybodyMayAttach:
         local.attach(SBOM, b'{"bomFormat": "CycloneDX"}')
         verdict = local.verify(keys[1])
         assert verdict.outcome is Outcome.COMPATIBLE, "the signed one is had by digest"
+        assert "another sbom than the signed one" in found(verdict, "MX343")
 
     def test_an_unsigned_lock_that_is_not_the_image_s_is_refused(self, local: Image) -> None:
         local.build()
