@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import zlib
 from typing import TYPE_CHECKING
 
 from mxenv import envelope, foreign_json, provenance
@@ -26,6 +27,8 @@ VOUCHED = "https://mxenv.invalid/attached/v1"
 DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 LARGEST = 1 << 24
 """Bytes of one document; the SBOM of a thousand wheels has a thirtieth of it."""
+_GZIP = 31
+"""What `zlib` calls one gzip member with a window of any size."""
 
 
 @frozen
@@ -36,11 +39,31 @@ class Kind:
     media_type: str
     file: str
     """What it is called where it is a file."""
+    packed: bool = False
+    """Whether it goes over the line as gzip: those that only mxenv reads do."""
+
+    @property
+    def blob_type(self) -> str:
+        """Return the media type of the bytes that are attached."""
+        return f"{self.media_type}+gzip" if self.packed else self.media_type
+
+    @property
+    def blob_file(self) -> str:
+        """Return what those bytes are called where they are a file."""
+        return f"{self.file}.gz" if self.packed else self.file
 
 
-LOCK = Kind(name="lock", media_type="application/vnd.mxenv.lock.v1+toml", file="pylock.toml")
+LOCK = Kind(
+    name="lock",
+    media_type="application/vnd.mxenv.lock.v1+toml",
+    file="pylock.toml",
+    packed=True,
+)
 SNAPSHOT = Kind(
-    name="snapshot", media_type="application/vnd.mxenv.snapshot.v1+json", file="snapshot.json"
+    name="snapshot",
+    media_type="application/vnd.mxenv.snapshot.v1+json",
+    file="snapshot.json",
+    packed=True,
 )
 VERDICT = Kind(
     name="verdict", media_type="application/vnd.mxenv.verdict.v1+json", file="verdict.json"
@@ -52,6 +75,7 @@ SIGNATURE = Kind(name="signature", media_type=envelope.MEDIA_TYPE, file="signatu
 DOCUMENTS = (LOCK, SNAPSHOT, VERDICT, SBOM, PROVENANCE)
 """What every image has."""
 KINDS = {kind.media_type: kind for kind in (*DOCUMENTS, SIGNATURE)}
+_BLOBS = {kind.blob_type: kind for kind in KINDS.values()}
 
 
 @frozen
@@ -63,8 +87,31 @@ class Subject:
     size: int
 
 
-def manifest(kind: Kind, content: bytes, subject: Subject, *, key: str = "") -> bytes:
-    """Return the manifest that attaches ``content``: equal ones give equal bytes."""
+def blob(kind: Kind, content: bytes) -> bytes:
+    """Return the bytes that are attached for a document: equal ones give equal bytes."""
+    if not kind.packed:
+        return content
+    from mxenv.deflation import gzipped  # noqa: PLC0415 - imported late: seldom anything is attached
+
+    return gzipped(content)
+
+
+def content(kind: Kind, blob: bytes) -> bytes:
+    """Return the document that was attached as ``blob``; `ValueError` says why it is none."""
+    if not kind.packed:
+        return blob
+    decoder = zlib.decompressobj(wbits=_GZIP)
+    try:
+        found = decoder.decompress(blob, LARGEST)
+    except zlib.error as error:
+        raise ValueError(f"it is not gzip ({error})") from None
+    if not decoder.eof or decoder.unused_data:
+        raise ValueError(f"it is not one gzip member, or more than {LARGEST} bytes")
+    return found
+
+
+def manifest(kind: Kind, blob: bytes, subject: Subject, *, key: str = "") -> bytes:
+    """Return the manifest that attaches ``blob``: equal ones give equal bytes."""
     document: dict[str, object] = {
         "schemaVersion": 2,
         "mediaType": MANIFEST,
@@ -72,10 +119,10 @@ def manifest(kind: Kind, content: bytes, subject: Subject, *, key: str = "") -> 
         "config": {"mediaType": EMPTY_TYPE, "digest": digest(EMPTY), "size": len(EMPTY)},
         "layers": [
             {
-                "mediaType": kind.media_type,
-                "digest": digest(content),
-                "size": len(content),
-                "annotations": {TITLE: kind.file},
+                "mediaType": kind.blob_type,
+                "digest": digest(blob),
+                "size": len(blob),
+                "annotations": {TITLE: kind.blob_file},
             }
         ],
         "subject": {
@@ -105,7 +152,7 @@ def parse(content: bytes) -> Attached:
     document = foreign_json.read(content)
     layers = foreign_json.items(document.get("layers"))
     layer = foreign_json.table(layers[0] if len(layers) == 1 else None)
-    kind = KINDS.get(foreign_json.text(layer.get("mediaType")))
+    kind = _BLOBS.get(foreign_json.text(layer.get("mediaType")))
     if kind is None:
         raise ValueError("it does not hold one document of a kind that mxenv knows")
     size, found = layer.get("size"), foreign_json.text(layer.get("digest"))
@@ -128,14 +175,14 @@ class Vouched:
     """With it the document can be had by digest, however long the list is that names it."""
 
 
-def vouched(name: str, subject: str, documents: Mapping[str, bytes]) -> bytes:
+def vouched(name: str, subject: str, blobs: Mapping[str, bytes]) -> bytes:
     """Return the statement that a key signs: this image, and these documents go with it."""
     listed = [
         {
             "name": kind.name,
-            "mediaType": kind.media_type,
-            "digest": {"sha256": digest(documents[kind.name]).removeprefix("sha256:")},
-            "annotations": {"size": str(len(documents[kind.name]))},
+            "mediaType": kind.blob_type,
+            "digest": {"sha256": digest(blobs[kind.name]).removeprefix("sha256:")},
+            "annotations": {"size": str(len(blobs[kind.name]))},
         }
         for kind in DOCUMENTS
     ]

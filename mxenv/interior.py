@@ -7,16 +7,29 @@ from typing import TYPE_CHECKING
 
 from mxenv.configuration import canonical
 from mxenv.facts import Fact, Observed, Snapshot, View
+from mxenv.frozen import frozen
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from mxenv.lock import Lock
 
 MADE = datetime(1970, 1, 1, tzinfo=UTC)
 """When every such snapshot was taken, as every image was made: a clock would change its bytes."""
 PACKAGE = "python.package"
+_SHORT = len("sha256:") + 12
+"""Characters of a layer's digest: as many as people write."""
 _LOCKED = "tool.mxenv of the lock"
+
+
+@frozen
+class Held:
+    """A layer, and the distributions that were found in it when it was read back."""
+
+    layer: str
+    """Its digest."""
+    distributions: tuple[tuple[str, str], ...]
+    """Name and version of each, as its own metadata has them."""
 
 
 def verdict(lock: Lock) -> bytes:
@@ -31,11 +44,12 @@ def verdict(lock: Lock) -> bytes:
     return canonical(document) + b"\n"
 
 
-def snapshot(lock: Lock, base: Snapshot | None, layers: tuple[tuple[str, str], ...]) -> Snapshot:
+def snapshot(lock: Lock, base: Snapshot | None, layers: Sequence[Held] | None) -> Snapshot:
     """Return the snapshot of the image that ``lock`` was built into.
 
     ``base`` is what was found in the base; without it, what the lock keeps of that. ``layers`` are
-    the digests of those that were added, each after its title.
+    those that were added, from the bottom up; `None` where somebody else has looked inside, and
+    found the distributions of the lock.
     """
     below = tuple(_of_base(lock, base) if base is not None else _kept(lock))
     facts = (*below, *_added(lock, layers))
@@ -58,13 +72,14 @@ def _kept(lock: Lock) -> Iterator[Fact]:
         yield _fact(PACKAGE, f"{prefix}/{one.name}", one.version, _LOCKED)
 
 
-def _added(lock: Lock, layers: tuple[tuple[str, str], ...]) -> Iterator[Fact]:
-    """Yield the distributions of the layers, each of which was read back when it was made."""
-    holders = {name: diff_id for title, diff_id in layers for name in title.split(" ")}
-    for package in lock.packages:
-        source = holders.get(f"{package.name}=={package.version}", "a layer of the lock")
-        instance = f"{lock.target.prefix}/{package.name}"
-        yield _fact(PACKAGE, instance, package.version, source)
+def _added(lock: Lock, layers: Sequence[Held] | None) -> Iterator[Fact]:
+    """Yield the distributions of the layers, as they were read back."""
+    if layers is None:
+        same = tuple((package.name, package.version) for package in lock.packages)
+        layers = (Held(layer="a layer of the lock", distributions=same),)
+    for one in layers:
+        for name, version in one.distributions:
+            yield _fact(PACKAGE, f"{lock.target.prefix}/{name}", version, one.layer[:_SHORT])
 
 
 def _fact(key: str, instance: str, value: str, source: str) -> Fact:

@@ -16,13 +16,15 @@ if TYPE_CHECKING:
 
     from mxenv.lock import Lock, Package, Target
 
-FORMAT = 2
-"""Names every rule by which a wheel becomes bytes: of this module, of `mxenv.archive`, and of the
-reading of wheels. Whoever changes one of them counts this up; old layers are then made anew.
+FORMAT = 3
+"""Names every rule by which a wheel becomes bytes: of this module, of `mxenv.archive`, of
+`mxenv.deflation`, and of the reading of wheels. Whoever changes one of them counts this up; old
+layers are then made anew.
 
 1: ustar with pax records, entries sorted by path, 1980-01-01, owner 0; gzip members, contents as
 they lie deflated in the wheel, all else stored; no bytecode.
 2: small wheels share layers always, and not only beyond the limit; bytecode, where it is asked for.
+3: added files have a layer of their own; that of the lock is packed by `mxenv.deflation`.
 """
 
 LIMIT = 120
@@ -89,8 +91,8 @@ def plan(lock: Lock, *, base_layers: int, compiler: str = "") -> tuple[Layer, ..
     `LIMIT` allows: these share layers, by a hash of their names, so that one more package changes
     the layer that it comes to, and hardly ever another.
     """
-    # One more holds the lock and the start gate.
-    room = LIMIT - base_layers - 1
+    # One more holds the lock and the start gate, and one the added files.
+    room = LIMIT - base_layers - 1 - bool(lock.files)
     packages = sorted(lock.packages, key=lambda package: package.name)
     if room < min(1, len(packages)):
         raise Incompatible(

@@ -66,7 +66,9 @@ def _dependencies(lock: Lock) -> Iterator[dict[str, object]]:
         uri = package_url.of_base(base)
         yield {"name": base.reference, "uri": uri, "digest": _sha256(base.digest)}
     for package in lock.packages:
-        uri, wheel = package_url.of_wheel(package), package.wheel
+        # Its name says which file of the version it is.
+        uri = package_url.of_python(package.name, package.version)
+        wheel = package.wheel
         yield {"name": wheel.name, "uri": uri, "digest": {"sha256": wheel.sha256}}
     for file, sha256 in lock.files:
         yield {"name": file.source, "digest": {"sha256": sha256}}

@@ -2,17 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import uuid
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
-
-from cyclonedx.model import HashAlgorithm, HashType, Property
-from cyclonedx.model.bom import Bom, BomMetaData
-from cyclonedx.model.component import Component, ComponentType
-from cyclonedx.model.tool import ToolRepository
-from cyclonedx.output.json import JsonV1Dot6
-from packageurl import PackageURL
 
 from mxenv import foreign_json, package_url
 from mxenv.configuration import canonical
@@ -23,99 +14,87 @@ if TYPE_CHECKING:
 
     from mxenv.lock import Lock
 
-MADE = datetime(1970, 1, 1, tzinfo=UTC)
+SCHEMA = "http://cyclonedx.org/schema/bom-1.6.schema.json"
+MADE = "1970-01-01T00:00:00+00:00"
 """When every SBOM was made, as every image: the real time would be other bytes each time."""
 ORIGIN = "mxenv:origin"
-"""The property that says how a component came in: ``wheel``, ``base``, ``file``, ``system``."""
+"""The property that says how a component came in that is no wheel: ``base``, ``file``, ``system``.
+
+The reference of each component says it as well, before its colon.
+"""
+
+_Component = dict[str, object]
 
 
-def render(lock: Lock, *, manifest: str, version: str) -> bytes:
-    """Return the SBOM of the image with that manifest: equal ones give equal bytes.
+def render(lock: Lock, *, lock_digest: str, version: str) -> bytes:
+    """Return the SBOM of the image that the lock with that digest stands for.
 
-    What the base provides has no hashes: none is known of it but the base's own digest.
+    What the base provides has no hashes: none is known of it but the base's own digest. Which
+    manifest it goes with is said by what attaches it: an image that is packed otherwise has the
+    same one.
     """
-    image = Component(
-        type=ComponentType.CONTAINER,
-        name=lock.name,
-        version=manifest,
-        bom_ref="image",
-        hashes=[_hash(manifest)],
+    tool = {"type": "application", "name": "mxenv", "version": version}
+    image = {"type": "container", "name": lock.name, "version": lock_digest, "bom-ref": "image"}
+    return canonical(
+        {
+            "$schema": SCHEMA,
+            "bomFormat": "CycloneDX",
+            "specVersion": "1.6",
+            "version": 1,
+            # One number for one document, and no other each time that it is made.
+            "serialNumber": uuid.uuid5(uuid.NAMESPACE_URL, f"mxenv:{version}:{lock_digest}").urn,
+            "metadata": {
+                "timestamp": MADE,
+                "component": image,
+                "tools": {"components": [tool]},
+            },
+            "components": list(_components(lock)),
+        }
     )
-    bom = Bom(
-        components=_components(lock),
-        # One name for one document, and no other each time that it is made.
-        serial_number=uuid.uuid5(uuid.NAMESPACE_URL, f"mxenv:{version}:{manifest}"),
-        metadata=BomMetaData(
-            component=image,
-            timestamp=MADE,
-            tools=ToolRepository(
-                components=[
-                    Component(type=ComponentType.APPLICATION, name="mxenv", version=version)
-                ]
-            ),
-        ),
-    )
-    bom.register_dependency(image, bom.components)
-    document = json.loads(JsonV1Dot6(bom).output_as_string())
-    return canonical(document) + b"\n"
 
 
-def _components(lock: Lock) -> Iterator[Component]:
+def _components(lock: Lock) -> Iterator[_Component]:
     base = lock.base
     if base.reference != SCRATCH:
-        yield Component(
-            type=ComponentType.CONTAINER,
-            name=base.reference.partition("@")[0],
-            version=base.digest,
-            bom_ref="base",
-            purl=PackageURL.from_string(package_url.of_base(base)),
-            hashes=[_hash(base.digest)],
-            properties=[Property(name=ORIGIN, value="base")],
-        )
+        name, purl = base.reference.partition("@")[0], package_url.of_base(base)
+        about = {"version": base.digest, "purl": purl, "hashes": _hashes(base.digest)}
+        yield {"type": "container", "name": name, "bom-ref": "base", **about, **_origin("base")}
     for package in lock.packages:
-        purl = package_url.of_wheel(package)
-        yield Component(
-            type=ComponentType.LIBRARY,
-            name=package.name,
-            version=package.version,
-            bom_ref=f"wheel:{package.name}",
-            purl=PackageURL.from_string(purl),
-            hashes=[_hash(package.wheel.sha256)],
-            properties=[Property(name=ORIGIN, value="wheel")],
-        )
+        yield {
+            "type": "library",
+            "name": package.name,
+            "version": package.version,
+            "bom-ref": f"wheel:{package.name}",
+            "purl": package_url.of_wheel(package),
+            "hashes": _hashes(package.wheel.sha256),
+        }
     for provided in lock.provided:
-        purl = package_url.of_python(provided.name, provided.version)
-        yield Component(
-            type=ComponentType.LIBRARY,
-            name=provided.name,
-            version=provided.version,
-            bom_ref=f"base:{provided.name}",
-            purl=PackageURL.from_string(purl),
-            properties=[Property(name=ORIGIN, value="base")],
-        )
+        yield {
+            "type": "library",
+            "name": provided.name,
+            "version": provided.version,
+            "bom-ref": f"base:{provided.name}",
+            "purl": package_url.of_python(provided.name, provided.version),
+            **_origin("base"),
+        }
     for file, sha256 in lock.files:
-        yield Component(
-            type=ComponentType.FILE,
-            name=file.target,
-            bom_ref=f"file:{file.target}",
-            hashes=[_hash(sha256)],
-            properties=[Property(name=ORIGIN, value="file")],
-        )
+        about = {"name": file.target, "bom-ref": f"file:{file.target}", "hashes": _hashes(sha256)}
+        yield {"type": "file", **about, **_origin("file")}
     for name in lock.system:
-        yield Component(
-            type=ComponentType.APPLICATION,
-            name=name,
-            bom_ref=f"system:{name}",
-            properties=[Property(name=ORIGIN, value="system")],
-        )
+        about = {"name": name, "bom-ref": f"system:{name}"}
+        yield {"type": "application", **about, **_origin("system")}
 
 
-def _hash(digest: str) -> HashType:
-    return HashType(alg=HashAlgorithm.SHA_256, content=digest.removeprefix("sha256:"))
+def _hashes(digest: str) -> list[dict[str, str]]:
+    return [{"alg": "SHA-256", "content": digest.removeprefix("sha256:")}]
 
 
-def flaws(content: bytes, lock: Lock, *, manifest: str) -> Iterator[str]:
-    """Yield where an SBOM says something else than the lock and the image's manifest.
+def _origin(origin: str) -> _Component:
+    return {"properties": [{"name": ORIGIN, "value": origin}]}
+
+
+def flaws(content: bytes, lock: Lock, *, lock_digest: str) -> Iterator[str]:
+    """Yield where an SBOM says something else than the lock with that digest.
 
     How it is written does not count: another version of mxenv may have written it.
     """
@@ -129,9 +108,10 @@ def flaws(content: bytes, lock: Lock, *, manifest: str) -> Iterator[str]:
         return
     metadata = foreign_json.table(document.get("metadata"))
     subject = foreign_json.table(metadata.get("component")).get("version")
-    if subject != manifest:
+    if subject != lock_digest:
         yield f"it is about {subject}"
-    stated, wanted = set(_stated(document.get("components"))), set(_wanted(lock))
+    stated = set(_stated(document.get("components")))
+    wanted = set(_stated(list(_components(lock))))
     yield from (f"it does not have {_told(one)}" for one in sorted(wanted - stated))
     yield from (f"it has {_told(one)}, which the lock does not" for one in sorted(stated - wanted))
 
@@ -146,11 +126,6 @@ def _stated(components: object) -> Iterator[_Named]:
         first = foreign_json.table(sums[0] if sums else None)
         name, version = (foreign_json.text(entry.get(key)) for key in ("name", "version"))
         yield name, version, foreign_json.text(first.get("content"))
-
-
-def _wanted(lock: Lock) -> Iterator[_Named]:
-    for one in _components(lock):
-        yield one.name, one.version or "", next((h.content for h in one.hashes), "")
 
 
 def _told(one: _Named) -> str:

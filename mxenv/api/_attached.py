@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from mxenv import attachment
 from mxenv.attachment import KEY, KINDS, LARGEST, SIGNATURE
-from mxenv.errors import EngineError, InvalidFile
+from mxenv.errors import EngineError, InvalidFile, LayoutError
 from mxenv.stores import Descriptor
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class Document:
     """One document that is attached."""
 
     digest: str
-    """Of its own bytes."""
+    """Of the bytes that are attached."""
     manifest: str
     """The digest of the manifest that attaches it."""
     content: bytes
@@ -104,7 +104,11 @@ def _document(source: Source, image: str, descriptor: Descriptor, kind: Kind) ->
 
 
 def content(source: Source, digest: str, size: int, kind: Kind) -> bytes:
-    """Return the bytes of one document, by digest."""
-    descriptor = Descriptor(media_type=kind.media_type, digest=digest, size=min(size, LARGEST))
+    """Return one document, by the digest of the bytes that are attached."""
+    descriptor = Descriptor(media_type=kind.blob_type, digest=digest, size=min(size, LARGEST))
     with source.blob(descriptor) as stream:
-        return stream.read()
+        blob = stream.read()
+    try:
+        return attachment.content(kind, blob)
+    except ValueError as error:
+        raise LayoutError(str(error), context=digest) from None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from mxenv import attachment, envelope, interior, provenance
+from mxenv import attachment, envelope, interior, provenance, sbom
 from mxenv import lock as locks
 from mxenv import snapshot as snapshots
 from mxenv.api import _attached, _packages
@@ -223,9 +223,7 @@ def _verdict(content: bytes, image: Image) -> Iterator[str]:
 
 
 def _sbom(content: bytes, image: Image) -> Iterator[str]:
-    from mxenv import sbom  # noqa: PLC0415 - imported late: the library takes a tenth of a second
-
-    return sbom.flaws(content, image.lock, manifest=image.digest)
+    return sbom.flaws(content, image.lock, lock_digest=image.lock_digest)
 
 
 def _provenance(content: bytes, image: Image) -> Iterator[str]:

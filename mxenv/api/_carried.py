@@ -35,7 +35,7 @@ def lock(source: Source, image: ImageDescription, attached: Attachments) -> Lock
             hint="name the lock that it should be held against",
         )
     for document in attached.documents.get("lock", ()):
-        if document.digest == said[DIGEST]:
+        if digest(document.content) == said[DIGEST]:
             return _parsed(document.content, source)
     content = _inside(source, image, said.get(PATH, ""))
     if content is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 from mxenv import _plugins
 from mxenv import lock as locks
 from mxenv._files import write_atomically
-from mxenv.api import _inspecting, attesting, caching, signing
+from mxenv.api import attesting, caching, signing
 from mxenv.api.project import base_of, files_of, read_lock, resolved_lock
 from mxenv.engines import GZIP, Engine, Known, Layer, Order
 from mxenv.errors import Incompatible, UsageError
@@ -94,6 +95,7 @@ def build(  # noqa: PLR0913 - each is a choice of the user
         raise UsageError(
             f"the engine {engine} does not pack layers with {compression}", hint=f"it has {known}"
         )
+    inside = attesting.Inside(lock=lock, lock_path=lock_path)
     order = Order(
         lock=lock,
         lock_text=locks.render(locks.without_image(lock)),
@@ -109,9 +111,8 @@ def build(  # noqa: PLR0913 - each is a choice of the user
         interpreter=interpreter,
         network=network,
         told=told,
-        look=_inspecting.Inspection(
-            lock_path=lock_path, wheelhouse=wheelhouse or lock_path.parent / WHEELHOUSE
-        ).look,
+        look=partial(_look, lock_path, wheelhouse or lock_path.parent / WHEELHOUSE),
+        hold=inside.hold,
     )
     if check:
         return _compared(chosen, order, lock_path)
@@ -119,12 +120,19 @@ def build(  # noqa: PLR0913 - each is a choice of the user
     with caching.in_use(order.cache):
         product = chosen.build(order)
     product = _noted(product, caching.pruned(order.cache, size))
-    attesting.attach_built(order, product, lock_path, signer=signer)
+    attesting.attach_built(order, product, inside, signer=signer)
     after = _after(chosen, order, product)
     changed = record and after != lock
     if changed:
         _record(lock_path, lock, after)
     return _result(product, changed=changed)
+
+
+def _look(lock_path: Path, wheelhouse: Path, address: str) -> None:
+    """Hold what an engine has made against the lock."""
+    from mxenv.api import _inspecting  # noqa: PLC0415 - imported late: not every engine asks
+
+    _inspecting.Inspection(lock_path=lock_path, wheelhouse=wheelhouse).look(address)
 
 
 def _after(engine: Engine, order: Order, product: Product) -> Lock:

@@ -9,6 +9,7 @@ from mxenv import envelope
 from mxenv import lock as locks
 from mxenv.api import _attached, _attested, _carried, signing
 from mxenv.attachment import KINDS
+from mxenv.configuration import digest
 from mxenv.errors import LockError
 from mxenv.foreign_json import items, table, text
 from mxenv.layers import START_GATE
@@ -114,7 +115,7 @@ def show(
 
 def _lock(attached: Attachments, labels: dict[str, str]) -> Lock | None:
     for document in attached.documents.get("lock", ()):
-        if document.digest == labels.get(_carried.DIGEST):
+        if digest(document.content) == labels.get(_carried.DIGEST):
             try:
                 return locks.parse(document.content.decode(), context="lock")
             except (LockError, UnicodeDecodeError):

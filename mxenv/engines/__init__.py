@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from mxenv.configuration import Made
@@ -60,6 +60,8 @@ class Order:
     look: Callable[[str], None] | None = None
     """Holds the image at an address against the lock before anybody can ask for it by name; raises
     `Incompatible`."""
+    hold: Callable[[Sequence[Layer]], None] | None = None
+    """The same for who knows what was found in each layer, and needs no look at the whole."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +71,8 @@ class Layer:
     made: Made
     cached: bool
     """True if nothing had to be unpacked for it."""
+    distributions: tuple[tuple[str, str], ...] = ()
+    """Name and version of each that was found in it when it was read back."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import zlib
 from array import array
 from dataclasses import dataclass, field
@@ -10,12 +11,10 @@ from typing import TYPE_CHECKING, BinaryIO
 from mxenv.archive import END, GZIP_HEADER, header, padding, stored, trailer
 from mxenv.errors import InvalidFile
 from mxenv.frozen import frozen
-from mxenv.layers import directories
+from mxenv.layers import Entry, directories
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
-
-    from mxenv.layers import Entry
 
 PENDING = 1024 * 1024
 """Stored bytes that go into one gzip member; part of the format, for it decides where they end."""
@@ -57,7 +56,23 @@ class Blob:
     diff_id: str
     digest: str
     size: int
-    entries: tuple[Entry, ...]
+    listed: bytes
+    """Its files, as a record of the cache has them: most builds need not know them."""
+    distributions: tuple[tuple[str, str], ...] = ()
+    """Name and version of each that was found in it, as its own metadata has them."""
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """Return its files, in their order."""
+        return tuple(
+            Entry(path=path, sha256=sha256, size=size, mode=mode)
+            for path, sha256, size, mode in json.loads(self.listed)
+        )
+
+
+def listed(entries: Iterable[Entry]) -> bytes:
+    """Return files as a record of the cache has them."""
+    return json.dumps([[one.path, one.sha256, one.size, one.mode] for one in entries]).encode()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -74,11 +89,20 @@ class Draft:
     """Whose content it is, by its number among the items; -1 for what is stored."""
 
 
-def write(file: BinaryIO, contents: Sequence[Content], *, skipped: frozenset[str]) -> Draft:
-    """Write a layer with ``contents``, and entries for directories but those ``skipped``."""
+def write(
+    file: BinaryIO,
+    contents: Sequence[Content],
+    *,
+    skipped: frozenset[str],
+    pack: Callable[[bytes], bytes] | None = None,
+) -> Draft:
+    """Write a layer with ``contents``, and entries for directories but those ``skipped``.
+
+    What does not lie deflated in a wheel is stored, or made a gzip member by ``pack``.
+    """
     folders = directories((content.path for content in contents), skipped=skipped)
     draft = Draft(items=_ordered(contents, folders))
-    writer = _Writer(file, draft)
+    writer = _Writer(file, draft, pack or _stored)
     for number, item in enumerate(draft.items):
         if isinstance(item, str):
             writer.plain(header(item, mode=0o755, directory=True))
@@ -105,12 +129,17 @@ def _ordered(contents: Iterable[Content], folders: Iterable[str]) -> tuple[str |
     return tuple(items[path] for path in sorted(items))
 
 
+def _stored(data: bytes) -> bytes:
+    return b"".join(stored(data, crc=zlib.crc32(data)))
+
+
 class _Writer:
     """Writes gzip members, and keeps bytes that wait to be stored."""
 
-    def __init__(self, file: BinaryIO, draft: Draft) -> None:
+    def __init__(self, file: BinaryIO, draft: Draft, pack: Callable[[bytes], bytes]) -> None:
         self._file = file
         self._draft = draft
+        self._pack = pack
         self._pending = bytearray()
 
     def plain(self, data: bytes) -> None:
@@ -127,7 +156,7 @@ class _Writer:
             self._pending.clear()
 
     def _store(self, data: bytes) -> None:
-        member = b"".join(stored(data, crc=zlib.crc32(data)))
+        member = self._pack(data)
         self._file.write(member)
         self._note(len(member), len(data), -1)
 

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, TypeVar
 from mxenv.engines import _cache_use
 from mxenv.engines._blob import Blob
 from mxenv.errors import EngineError
-from mxenv.layers import Entry
 
 if TYPE_CHECKING:
     import io
@@ -155,10 +154,18 @@ class Cache:
 
 
 def _document(blob: Blob, stamp: int) -> bytes:
-    """Return what is kept of a layer; ``stamp`` is the age of its bytes, in nanoseconds."""
-    entries = [[entry.path, entry.sha256, entry.size, entry.mode] for entry in blob.entries]
-    head = {"diff_id": blob.diff_id, "digest": blob.digest, "size": blob.size, "stamp": stamp}
-    return json.dumps({**head, "entries": entries}).encode()
+    """Return what is kept of a layer; ``stamp`` is the age of its bytes, in nanoseconds.
+
+    The files stand in a line of their own.
+    """
+    head = {
+        "diff_id": blob.diff_id,
+        "digest": blob.digest,
+        "size": blob.size,
+        "stamp": stamp,
+        "distributions": blob.distributions,
+    }
+    return json.dumps(head).encode() + b"\n" + blob.listed
 
 
 def _read(content: bytes) -> tuple[Blob, int] | None:
@@ -168,11 +175,9 @@ def _read(content: bytes) -> tuple[Blob, int] | None:
         return None
     # A record with the right digest may still be one of another version of mxenv.
     with suppress(ValueError, TypeError, KeyError):
-        document = json.loads(body)
+        head, _, files = body.partition(b"\n")
+        document = json.loads(head)
         stamp = document.pop("stamp")
-        entries = (
-            Entry(path=path, sha256=sha256, size=size, mode=mode)
-            for path, sha256, size, mode in document.pop("entries")
-        )
-        return Blob(entries=tuple(entries), **document), stamp
+        held = tuple((name, version) for name, version in document.pop("distributions"))
+        return Blob(listed=files, distributions=held, **document), stamp
     return None

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from mxenv.distribution import normalised, same_version
 from mxenv.engines import _inflating
-from mxenv.engines._blob import Blob
+from mxenv.engines._blob import Blob, listed
 from mxenv.engines._tar import Reader
 from mxenv.errors import EngineError, InvalidFile, WheelError
 from mxenv.layers import Entry
@@ -36,15 +36,15 @@ def check(
     file: BinaryIO,
     draft: Draft,
     *,
-    packages: Iterable[Package],
+    packages: Iterable[Package] | None,
     sites: frozenset[str],
     decoders: tuple[Callable[[], Decoder], type[Exception]] | None = None,
 ) -> Blob:
     """Read a layer back, compare it with what was meant, and say what it is.
 
     Every gzip member ends where it should, every entry is the one that was meant, in its order,
-    with the hash that a RECORD promised; the distributions are those of ``packages``. ``sites``
-    are the folders in which distributions count: some packages carry others inside.
+    with the hash that a RECORD promised; the distributions are those of ``packages``, if these
+    are named. ``sites`` are the folders in which distributions count: some packages carry others.
     """
     reading = _Reading(draft, sites)
     digest, diff, size = hashlib.sha256(), hashlib.sha256(), 0
@@ -75,7 +75,8 @@ def check(
         diff_id=f"sha256:{diff.hexdigest()}",
         digest=f"sha256:{digest.hexdigest()}",
         size=size,
-        entries=tuple(reading.entries),
+        listed=listed(reading.entries),
+        distributions=tuple(sorted(reading.distributions)),
     )
 
 
@@ -94,7 +95,7 @@ class _Reading:
         self._items = iter(draft.items)
         self._all = draft.items
         self._sites = sites
-        self._distributions: list[tuple[str, str]] = []
+        self.distributions: list[tuple[str, str]] = []
         self.entries: list[Entry] = []
 
     def damage(self, message: str) -> EngineError:
@@ -133,16 +134,18 @@ class _Reading:
         if not _is_promised(found, item):
             raise InvalidFile("does not have the hash that was recorded", context=item.place)
         if found.start:
-            self._distributions.append(_distribution(found.start.decode("utf-8", "replace")))
+            self.distributions.append(_distribution(found.start.decode("utf-8", "replace")))
         self.entries.append(Entry(path=path, sha256=found.sha256, size=found.size, mode=found.mode))
 
-    def close(self, packages: Iterable[Package]) -> None:
+    def close(self, packages: Iterable[Package] | None) -> None:
         """Refuse a layer that lacks something, or holds other distributions."""
         missing = next(self._items, None)
         if missing is not None:
             path = missing if isinstance(missing, str) else missing.path
             raise self.damage(f"{path} is not there")
-        found = sorted(self._distributions)
+        if packages is None:
+            return
+        found = sorted(self.distributions)
         locked = sorted((package.name, package.version) for package in packages)
         if len(locked) != len(found) or not all(
             name == other and same_version(version, other_version)

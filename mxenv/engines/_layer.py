@@ -1,4 +1,4 @@
-"""How the layers of a lock are made: one of wheels, and the last one, which says what it is."""
+"""How the layers of a lock are made: of wheels, of added files, and of what says what it is."""
 
 from __future__ import annotations
 
@@ -128,23 +128,49 @@ def _given(path: str, data: bytes, *, mode: int, place: str) -> Content:
     )
 
 
+def of_files(order: Order, cache: Cache) -> Ready:
+    """Return the layer of the added files: as it was, whatever else of a lock has changed."""
+    return _given_layer(f"files {order.lock.name}", list(added(order)), order, cache)
+
+
 def of_lock(order: Order, cache: Cache) -> Ready:
-    """Return the last layer: the lock, its verdict, the start gate, and the added files."""
-    contents = [*documents(order), *added(order)]
+    """Return the last layer: the lock, its verdict, and the start gate.
+
+    It is another one with each change, and texts alone: what packs it is part of the format.
+    """
+    return _given_layer(f"lock {order.lock.name}", list(documents(order)), order, cache, pack=_gzip)
+
+
+def _gzip(data: bytes) -> bytes:
+    from mxenv.deflation import gzipped  # noqa: PLC0415 - imported late: seldom made
+
+    return gzipped(data)
+
+
+def _given_layer(
+    title: str,
+    contents: list[Content],
+    order: Order,
+    cache: Cache,
+    pack: Callable[[bytes], bytes] | None = None,
+) -> Ready:
+    """Return a layer that no wheel is in."""
     inputs = [[c.path, c.mode, c.size, c.hash] for c in contents]
-    skipped = base_directories(order.lock)
-    key = hashlib.sha256(json.dumps(["lock", FORMAT, inputs, sorted(skipped)]).encode()).hexdigest()
+    skipped, where = base_directories(order.lock), order.lock.target
+    sites = frozenset({where.purelib, where.platlib})
+    said = [bool(pack), FORMAT, inputs, sorted(skipped), sorted(sites)]
+    key = hashlib.sha256(json.dumps(said).encode()).hexdigest()
 
     def make() -> Blob:
         return cache.make(
             key,
-            lambda file: write(file, contents, skipped=skipped),
-            check=lambda file, draft: check(file, draft, packages=(), sites=frozenset()),
+            lambda file: write(file, contents, skipped=skipped, pack=pack),
+            check=lambda file, draft: check(file, draft, packages=None, sites=sites),
         )
 
     found = cache.find(key)
     return Ready(
-        title=f"lock {order.lock.name}",
+        title=title,
         key=key,
         blob=found or make(),
         cached=found is not None,

@@ -41,6 +41,9 @@ class Nowhere:
         """Return the digest."""
         return configuration.digest(manifest)
 
+    def attach_all(self, manifests: Sequence[bytes], subject: Descriptor) -> None:
+        """Attach nothing."""
+
 
 @dataclass(slots=True, kw_only=True)
 class Output:

@@ -79,6 +79,9 @@ def assemble(order: Order, *, source: Source | None, sink: Sink) -> Product:
             compiler=compiler.version if compiler else "",
         )
         pinned = _ready(plan, order, cache, compiler)
+        if order.hold is not None:
+            # Before anything leaves: what is wrong inside is neither sent nor named.
+            order.hold([_layer_of(layer) for layer in pinned])
         ready = _packed(pinned, order, cache)
     config = configuration.configuration(
         order.lock,
@@ -98,7 +101,7 @@ def assemble(order: Order, *, source: Source | None, sink: Sink) -> Product:
     return Product(
         config=configuration.digest(config),
         manifest=digest,
-        layers=tuple(Layer(made=_made(layer), cached=layer.cached) for layer in ready),
+        layers=tuple(map(_layer_of, ready)),
         name=_name(order, digest),
         written=writer.written + len(manifest),
         read=base.read_bytes + writer.streamed,
@@ -127,6 +130,8 @@ def _ready(
         ready = _all(
             pool, [_maker(layer, order, cache, compiler) for layer in plan], _by_size(plan)
         )
+    if order.lock.files:
+        ready.append(_layer.of_files(order, cache))
     ready.append(_layer.of_lock(order, cache))
     owners = [(layer.title, layer.blob.entries) for layer in ready]
     layers.check_union(owners)
@@ -187,6 +192,10 @@ def _manifest(order: Order, ready: Sequence[Ready], config: bytes, base: _Base) 
         base_layers=[_document(layer) for layer in base.layers],
         compression=compression,
     )
+
+
+def _layer_of(ready: Ready) -> Layer:
+    return Layer(made=_made(ready), cached=ready.cached, distributions=ready.blob.distributions)
 
 
 def _made(ready: Ready) -> Made:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractContextManager
 
 OCI_INDEX = "application/vnd.oci.image.index.v1+json"
@@ -85,3 +85,6 @@ class Sink(Protocol):
 
     def attach(self, manifest: bytes, subject: Descriptor) -> str:
         """Put a manifest that speaks of ``subject``, as its own field says; return its digest."""
+
+    def attach_all(self, manifests: Sequence[bytes], subject: Descriptor) -> None:
+        """Put several that speak of ``subject``; a list of them that is kept is written once."""

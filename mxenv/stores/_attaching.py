@@ -60,14 +60,14 @@ class Listing:
                 return tuple(sorted(found, key=lambda one: one.digest))
         raise self._complain(digest)(f"goes on after {_PAGES} pages")
 
-    def add(self, digest: str, entry: Descriptor) -> None:
-        """Put ``entry`` into the list that the tag names, and see that it stays there.
+    def add(self, digest: str, *entries: Descriptor) -> None:
+        """Put ``entries`` into the list that the tag names, and see that they stay there.
 
         Who reads, adds and writes may undo what another wrote meanwhile. So the tag is written
         only over what was read, for a registry that knows conditions; and read again when another
         who had read the same has had the time to write it, for one that does not.
         """
-        self.ours.setdefault(digest, {})[entry] = None
+        self.ours.setdefault(digest, {}).update(dict.fromkeys(entries))
         for number in range(ROUNDS):
             begun = time.monotonic()
             content, etag = self._tagged(digest, "push")

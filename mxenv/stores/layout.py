@@ -14,7 +14,7 @@ from mxenv.stores import OCI_INDEX, Descriptor, _documents, _index, _layout_file
 from mxenv.stores._digests import checked, digest_of, is_digest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from contextlib import AbstractContextManager
 
     from mxenv.stores import Source
@@ -168,6 +168,11 @@ class LayoutSink:
         entry = _referrers.entry(manifest, subject, _layout_files.complaint(self.path))
         self._put(manifest, entry)
         return entry.digest
+
+    def attach_all(self, manifests: Sequence[bytes], subject: Descriptor) -> None:
+        """Put several that speak of ``subject``."""
+        for manifest in manifests:
+            self.attach(manifest, subject)
 
     def _put(self, manifest: bytes, entry: Descriptor) -> None:
         with _layout_files.writing(_layout_files.blob_path(self.path, entry.digest)) as file:

@@ -19,7 +19,7 @@ from mxenv.stores._reference import Reference, parse
 from mxenv.stores._upload import CHUNK, abandon, upload
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from contextlib import AbstractContextManager
 
     import requests
@@ -180,11 +180,19 @@ class RegistrySink:
 
     def attach(self, manifest: bytes, subject: Descriptor) -> str:
         """Put a manifest that speaks of ``subject``; a registry that keeps no list gets the tag."""
-        entry = _referrers.entry(manifest, subject, self._complain)
-        digest, listed = self._put(manifest, entry.media_type, "")
-        if listed != subject.digest:
-            self.listing.add(subject.digest, entry)
-        return digest
+        self.attach_all((manifest,), subject)
+        return digest_of(manifest)
+
+    def attach_all(self, manifests: Sequence[bytes], subject: Descriptor) -> None:
+        """Put several that speak of ``subject``, and all of them into the list at once."""
+        unlisted = []
+        for manifest in manifests:
+            entry = _referrers.entry(manifest, subject, self._complain)
+            _, listed = self._put(manifest, entry.media_type, "")
+            if listed != subject.digest:
+                unlisted.append(entry)
+        if unlisted:
+            self.listing.add(subject.digest, *unlisted)
 
     def _put(self, manifest: bytes, media_type: str, name: str) -> tuple[str, str]:
         """Put a manifest; return its digest, and that of what the registry knows it to speak of."""

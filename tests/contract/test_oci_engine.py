@@ -276,17 +276,24 @@ def test_more_wheels_than_layers_share_them(tmp_path: Path) -> None:
     assert sum(entry["comment"].count("==") for entry in history) == LIMIT + 5
 
 
-def test_added_files_lie_in_the_last_layer_with_their_modes(tmp_path: Path, lock: Lock) -> None:
+def test_added_files_have_a_layer_of_their_own_below_that_of_the_lock(
+    tmp_path: Path, lock: Lock
+) -> None:
     (tmp_path / "run.sh").write_bytes(b"#!/bin/sh\n")
     file = AddedFile(source="run.sh", target="/srv/app/run.sh", mode=0o755)
     sha256 = hashlib.sha256(b"#!/bin/sh\n").hexdigest()
     added = replace(lock, files=((file, sha256),))
     sink = Memory()
     product = assemble(order_of(tmp_path, added), source=None, sink=sink)
-    content = gzip.decompress(sink.blobs[product.layers[-1].made.digest])
-    with tarfile.open(fileobj=io.BytesIO(content)) as archive:
-        names = archive.getnames()
+    files, lock_ = product.layers[-2:]
+    with tarfile.open(
+        fileobj=io.BytesIO(gzip.decompress(sink.blobs[files.made.digest]))
+    ) as archive:
         assert archive.getmember("srv/app/run.sh").mode == 0o755
+    with tarfile.open(
+        fileobj=io.BytesIO(gzip.decompress(sink.blobs[lock_.made.digest]))
+    ) as archive:
+        names = archive.getnames()
         assert archive.getmember("usr/share/mxenv/start-gate").mode == 0o755
     assert "usr/share/mxenv/lock/pylock.demo.toml" in names
     assert "usr/share/mxenv/verdict.json" in names

@@ -331,7 +331,7 @@ class TestWhatAnybodyMayAttach:
         local.build()
         content = local.documents()["lock"][0]
         self.forget(local, DOCUMENTS[0])
-        local.attach(DOCUMENTS[0], content + b"# more\n")
+        local.attach(DOCUMENTS[0], gzip.compress(content + b"# more\n"))
         assert "the image was made from" in found(local.verify(), "MX342")
 
     def test_what_is_missing_is_not_known(self, local: Image) -> None:

@@ -28,7 +28,7 @@ from mxenv._files import write_atomically
 from mxenv.api import building, caching, doctoring
 from mxenv.api.project import read_lock
 from mxenv.engines import _cache_use
-from mxenv.engines._blob import Blob
+from mxenv.engines._blob import Blob, listed
 from mxenv.engines._cache import STALE, Cache
 from mxenv.errors import EngineError, UsageError
 from mxenv.layers import Entry
@@ -59,7 +59,7 @@ def keep(cache: Cache, key: str, content: bytes | None = None) -> Blob:
     data = content_of(key) if content is None else content
     digest = f"sha256:{hashlib.sha256(data).hexdigest()}"
     entry = Entry(path=f"/{key}", sha256=digest, size=len(data), mode=0o644)
-    blob = Blob(diff_id=digest, digest=digest, size=len(data), entries=(entry,))
+    blob = Blob(diff_id=digest, digest=digest, size=len(data), listed=listed([entry]))
 
     def write(file: BinaryIO) -> bytes:
         file.write(data)

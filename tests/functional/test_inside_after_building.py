@@ -12,8 +12,10 @@ import pytest
 from _layouts import add_index, add_manifest, file, link, tar
 from _locked import debian_lock, dist_info, record_row, scratch_lock, write_lock
 
-from mxenv.api import attesting, bases, building
+from mxenv import snapshot as snapshots
+from mxenv.api import _attached, attesting, bases, building
 from mxenv.errors import MxenvError
+from mxenv.facts import Observed
 from mxenv.image import Image
 from mxenv.lock import Package, Provided, Wheel
 from mxenv.stores import places
@@ -79,12 +81,12 @@ def test_a_right_one_is_attached_with_the_facts_of_its_base(tmp_path: Path) -> N
     path = write_lock(tmp_path, recorded(tmp_path))
     made = building.build(path, out=tmp_path / "dist", cache=tmp_path / "cache")
     source = places.source_of(f"oci:{tmp_path / 'dist'}@{made.manifest}")
-    lists = [one.artifact_type for one in source.referrers(made.manifest)]
-    assert "application/vnd.mxenv.snapshot.v1+json" in lists
-    blobs = (tmp_path / "dist" / "blobs" / "sha256").iterdir()
-    snapshots = [b for blob in blobs if b"mxenv.snapshot/1" in (b := blob.read_bytes())]
-    assert len(snapshots) == 1
-    assert b'"os.id", "instance": "", "status": "observed", "value": "debian"' in snapshots[0]
+    (snapshot,) = _attached.read(source, made.manifest).documents["snapshot"]
+    inside = snapshots.from_json(snapshot.content.decode(), context="snapshot")
+    assert inside.reading("os.id") == Observed("debian")
+    (alpha,) = inside.instances("python.package")["/usr/alpha"]
+    layers = [layer.made.diff_id for layer in made.layers]
+    assert any(layer.startswith(alpha.source) for layer in layers), "whose it is"
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ JSON = st.recursive(
     max_leaves=12,
 )
 BYTES = st.binary(max_size=64) | JSON.map(lambda value: json.dumps(value).encode())
-BOM = sbom.render(WHOLE, manifest=MANIFEST, version="1")
+BOM = sbom.render(WHOLE, lock_digest=LOCK_DIGEST, version="1")
 PROVENANCE = provenance.render(WHOLE, manifest=MANIFEST, lock_digest=LOCK_DIGEST, version="1")
 ATTACHED = attachment.manifest(
     DOCUMENTS[0], b"x", Subject(media_type=attachment.MANIFEST, digest=MANIFEST, size=1)
@@ -33,7 +33,7 @@ SIGNED = envelope.render(Envelope(payload=PROVENANCE, signatures=(Signature(key=
 
 
 def of_bom(content: bytes) -> list[str]:
-    return list(sbom.flaws(content, WHOLE, manifest=MANIFEST))
+    return list(sbom.flaws(content, WHOLE, lock_digest=LOCK_DIGEST))
 
 
 def of_provenance(content: bytes) -> list[str]:
@@ -98,8 +98,9 @@ def test_a_document_with_another_hash_of_one_wheel_is_flawed(number: int, sign: 
 
 
 def test_a_document_of_another_image_is_flawed() -> None:
-    for document, flaws in ((BOM, of_bom), (PROVENANCE, of_provenance)):
-        digest, other = (one.removeprefix("sha256:").encode() for one in (MANIFEST, OTHER))
+    named = ((BOM, of_bom, LOCK_DIGEST), (PROVENANCE, of_provenance, MANIFEST))
+    for document, flaws, subject in named:
+        digest, other = (one.removeprefix("sha256:").encode() for one in (subject, OTHER))
         assert not flaws(document)
         assert flaws(document.replace(digest, other))
 

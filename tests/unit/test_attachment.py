@@ -1,12 +1,23 @@
 from __future__ import annotations
 
+import gzip
 import json
 
 import pytest
 from _attested import MANIFEST
 
 from mxenv import attachment, provenance
-from mxenv.attachment import DOCUMENTS, KEY, SBOM, SIGNATURE, Subject, Vouched
+from mxenv.attachment import (
+    DOCUMENTS,
+    KEY,
+    KINDS,
+    LARGEST,
+    LOCK,
+    SBOM,
+    SIGNATURE,
+    Subject,
+    Vouched,
+)
 from mxenv.configuration import digest
 
 SUBJECT = Subject(media_type=attachment.MANIFEST, digest=MANIFEST, size=7)
@@ -31,6 +42,34 @@ def test_names_the_key_where_there_is_one() -> None:
     assert "annotations" not in unsigned
     assert signed["annotations"] == {KEY: "sha256:aa"}
     assert signed["artifactType"] == "application/vnd.dsse.envelope.v1+json"
+
+
+def test_what_only_mxenv_reads_is_packed_and_the_rest_is_as_it_is() -> None:
+    text = b"name = 'alpha'\n" * 99
+    for kind in KINDS.values():
+        blob = attachment.blob(kind, text)
+        assert attachment.content(kind, blob) == text
+        assert (len(blob) < len(text) // 4) is kind.packed
+        assert (blob == text) is not kind.packed
+        assert kind.blob_type.endswith("+gzip") is kind.packed is kind.blob_file.endswith(".gz")
+        said = attachment.parse(attachment.manifest(kind, blob, SUBJECT))
+        assert (said.kind, said.digest) == (kind, digest(blob))
+    assert {kind.name for kind in KINDS.values() if kind.packed} == {"lock", "snapshot"}
+
+
+@pytest.mark.parametrize(
+    "blob",
+    [b"", b"text", gzip.compress(b"a")[:-1], gzip.compress(b"a") + b"b", gzip.compress(b"a") * 2],
+)
+def test_what_is_not_packed_as_it_should_be_says_so(blob: bytes) -> None:
+    with pytest.raises(ValueError, match="it is not"):
+        attachment.content(LOCK, blob)
+
+
+def test_what_would_become_too_large_is_not_unpacked() -> None:
+    assert len(attachment.content(LOCK, gzip.compress(bytes(LARGEST)))) == LARGEST
+    with pytest.raises(ValueError, match=f"more than {LARGEST} bytes"):
+        attachment.content(LOCK, gzip.compress(bytes(LARGEST + 1)))
 
 
 @pytest.mark.parametrize("layers", [None, [], [{}, {}], [{"mediaType": "text/plain"}], ["a"]])

@@ -8,9 +8,13 @@ from _attested import SCRATCH, WHOLE
 
 from mxenv import interior
 from mxenv.facts import Absent, Fact, Observed, Reading, Snapshot, View
+from mxenv.interior import Held
 from mxenv.lock import Relied
 
-LAYERS = (("alpha==1.0", "sha256:aa"), ("beta==2.0+metax3.5 other==1", "sha256:bb"))
+LAYERS = (
+    Held(layer="sha256:" + "a" * 64, distributions=(("alpha", "1.0"),)),
+    Held(layer="sha256:" + "b" * 64, distributions=(("beta", "2.0+metax3.5"),)),
+)
 
 
 def fact(key: str, instance: str, reading: Reading) -> Fact:
@@ -26,8 +30,22 @@ def test_has_the_distributions_of_the_layers_and_names_the_layer() -> None:
     inside = interior.snapshot(WHOLE, None, LAYERS)
     assert inside.reading("python.package", "/usr/alpha") == Observed("1.0")
     (beta,) = inside.instances("python.package")["/usr/beta"]
-    assert beta.source == "sha256:bb"
+    assert beta.source == "sha256:" + "b" * 12
     assert beta.view is View.IMAGE
+
+
+def test_has_what_was_found_and_not_what_was_meant() -> None:
+    wrong = Held(layer="sha256:" + "a" * 64, distributions=(("alpha", "6.6.6"), ("evil", "1")))
+    inside = interior.snapshot(WHOLE, None, (wrong,))
+    assert inside.reading("python.package", "/usr/alpha") == Observed("6.6.6")
+    assert inside.reading("python.package", "/usr/evil") == Observed("1")
+    assert "/usr/beta" not in inside.instances("python.package")
+
+
+def test_of_an_image_that_was_looked_into_has_what_the_lock_says() -> None:
+    inside = interior.snapshot(WHOLE, None, None)
+    assert inside.reading("python.package", "/usr/alpha") == Observed("1.0")
+    assert inside.reading("python.package", "/usr/beta") == Observed("2.0+metax3.5")
 
 
 def test_without_the_facts_of_the_base_has_those_that_the_lock_keeps() -> None:
