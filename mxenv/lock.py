@@ -8,6 +8,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 if TYPE_CHECKING:
     from mxenv.image import AddedFile
+    from mxenv.inventoried import Inventoried
     from mxenv.verdict import Waiver
 
 SCHEMA = "mxenv.lock/1"
@@ -192,6 +193,9 @@ class Lock:
     files: tuple[tuple[AddedFile, str], ...] = ()
     """Each with the SHA-256 of its content."""
     models: tuple[str, ...] = ()
+    """The inventories that the image description names."""
+    inventories: tuple[Inventoried, ...] = ()
+    """What is kept of each, sorted by its file."""
     system: tuple[str, ...] = ()
     run: tuple[str, ...] = ()
     """Scripts that are run in the image after its system packages are there."""
@@ -210,6 +214,8 @@ class Lock:
         """Sort what has no order of its own, so that equal locks are equal values."""
         object.__setattr__(self, "packages", tuple(sorted(self.packages, key=lambda p: p.name)))
         object.__setattr__(self, "provided", tuple(sorted(self.provided, key=lambda p: p.name)))
+        kept = tuple(sorted(self.inventories, key=lambda one: one.file))
+        object.__setattr__(self, "inventories", kept)
         object.__setattr__(self, "facts", tuple(sorted(self.facts)))
         object.__setattr__(self, "variables", tuple(sorted(self.variables)))
 

@@ -7,6 +7,7 @@ from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING
 
 from mxenv.image import AddedFile
+from mxenv.inventoried import Inventoried
 from mxenv.lock import Package, Provided
 from mxenv.verdict import Waiver
 
@@ -24,6 +25,7 @@ ENTRIES: Mapping[str, Callable[[Lock], Iterable[Entry]]] = {
     "facts": lambda lock: ((name, (name, value)) for name, value in lock.facts),
     "variables": lambda lock: ((name, (name, value)) for name, value in lock.variables),
     "files": lambda lock: ((file.target, (file, sha256)) for file, sha256 in lock.files),
+    "inventories": lambda lock: ((kept.file, kept) for kept in lock.inventories),
     "models": lambda lock: ((text, text) for text in lock.models),
     "system": lambda lock: ((text, text) for text in lock.system),
     "host": lambda lock: ((text, text) for text in lock.host),
@@ -60,6 +62,8 @@ def said(value: object, beside: object = None) -> str:  # noqa: PLR0911 - one fo
             return _package(value, beside)
         case Provided():
             return value.version
+        case Inventoried():
+            return value.said
         case Waiver():
             return f"until {value.expires} by {value.owner}: {value.reason}"
         case (AddedFile() as file, str(sha256)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from mxenv import distribution, image, image_reader, table
+from mxenv import distribution, image, image_reader, inventoried, table
 from mxenv.errors import LockError
 from mxenv.lock import (
     MACHINES,
@@ -53,7 +53,7 @@ def parse(text: str, *, context: str) -> Lock:
     tool.only(
         *("schema", "name", "inputs", "accelerator", "requires", "models", "system", "host"),
         *("base", "target", "provided", "facts", "variables", "files", "relied", "waivers"),
-        *("image", "run", "bytecode"),
+        *("image", "run", "bytecode", "inventories"),
     )
     target = _target(tool.table("target", required=True))
     _check_environment(root, target)
@@ -76,6 +76,7 @@ def parse(text: str, *, context: str) -> Lock:
         variables=image_reader.variables(tool),
         files=tuple(map(_file, image_reader.distinct(tool.tables("files"), "sha256"))),
         models=tool.texts("models"),
+        inventories=inventoried.read(tool.tables("inventories")),
         system=image_reader.system_packages(tool, "system"),
         run=tuple(
             image_reader.script(tool, f"run[{index}]", text)

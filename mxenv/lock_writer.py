@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import tomlkit
 
+from mxenv import inventoried
 from mxenv.lock import PEP751, SCHEMA, WHEELHOUSE
 
 if TYPE_CHECKING:
@@ -107,6 +108,7 @@ def _tool(lock: Lock) -> dict[str, object]:
             "facts": dict(lock.facts),
             "variables": dict(lock.variables),
             "files": [_file(file, sha256) for file, sha256 in lock.files],
+            "inventories": [inventoried.written(kept) for kept in lock.inventories],
             "relied": relied
             and {
                 **_said({"matrix": relied.matrix}),

@@ -11,6 +11,7 @@ from mxenv import declared, judgement
 from mxenv.api import (
     _grounds,
     _hosts,
+    _inventories,
     _scan,
     _sources,
     _subjects,
@@ -28,7 +29,7 @@ from mxenv.verdict import Finding, Outcome, Place, Verdict
 from mxenv.version import tag
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from datetime import date, datetime
 
     from mxenv.api._grounds import Lines
@@ -150,13 +151,25 @@ def _pair(pair: Pair, locked: _Locked | None, trust: Trust) -> Verdict:
     else:
         waivers = lock.waivers if trust.waivers else ()
         snapshot = locking.snapshot_of(lock, taken_at=trust.now)
+        of_models = [one for one in waivers if one.code.startswith(_inventories.OWN)]
+        rest = [one for one in waivers if one not in of_models]
         verdict = judgement.judge(
-            snapshot, trust.matrix, env=lock.target.prefix, waivers=waivers, today=trust.today
+            snapshot, trust.matrix, env=lock.target.prefix, waivers=rest, today=trust.today
         )
+        models = _inventories.findings(
+            lock, trust.matrix, waivers=of_models, today=trust.today, places=_models(locked)
+        )
+        verdict = replace(verdict, findings=(*verdict.findings, *models))
     fresh = replace(_freshness(pair, lock), place=locked.lines.of(*_grounds.TOOL, "inputs"))
     own = (fresh, *(() if trust.waivers else _proposed(lock.waivers, trust.today)))
     placed = _grounds.placed((*own, *verdict.findings), lock, locked.lines)
     return Verdict(subject=str(pair.lock), findings=tuple(placed), matrix=verdict.matrix)
+
+
+def _models(locked: _Locked) -> Mapping[str, Place]:
+    """Return the line of each model that a lock names."""
+    names = enumerate(locked.lock.models)
+    return {file: locked.lines.of(*_grounds.TOOL, "models", index) for index, file in names}
 
 
 def _not_locked(pair: Pair) -> Finding:

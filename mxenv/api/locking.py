@@ -10,7 +10,7 @@ from mxenv import image as images
 from mxenv import lock as locks
 from mxenv import staleness
 from mxenv._files import write_atomically
-from mxenv.api import _resolving, bases, project
+from mxenv.api import _inventories, _resolving, bases, project
 from mxenv.api.project import NO_ACCELERATOR, lock_path, read_image, read_lock
 from mxenv.errors import Incompatible
 from mxenv.facts import Fact, Observed, Snapshot, Unreadable, View
@@ -77,6 +77,7 @@ def lock(  # noqa: PLR0913 - what a lock depends on, each of it a choice of the 
     options = options or Options()
     now = datetime.now(tz=UTC)
     image, hashes = read_image(image_toml)
+    inventories = _inventories.kept(image, image_toml)
     path = lock_path(image_toml, out)
     before = project.existing_lock(path)
     lost = (f"{path} was damaged, and counts for nothing",) if path.exists() and not before else ()
@@ -105,6 +106,7 @@ def lock(  # noqa: PLR0913 - what a lock depends on, each of it a choice of the 
         options=options,
     )
     made = _lock(image, hashes, ground, settled.packages)
+    made = replace(made, inventories=inventories)
     if not options.with_urls:
         made = locks.without_urls(made)
     verdict = None
@@ -131,7 +133,11 @@ def stale(image_toml: Path, lock: Path) -> tuple[str, ...]:
     if not lock.exists():
         return (f"{lock} is missing",)
     there = read_lock(lock)
-    return (*staleness.reasons(image, hashes, there), *bases.lacking(there, lock))
+    return (
+        *staleness.reasons(image, hashes, there),
+        *_inventories.changed(image, image_toml, there),
+        *bases.lacking(there, lock),
+    )
 
 
 def snapshot_of(lock: Lock, *, taken_at: datetime) -> Snapshot:

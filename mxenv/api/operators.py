@@ -99,7 +99,7 @@ def write_inventory(inventory: Inventory, path: Path) -> None:
 
 def cards_of(platform: str, matrix: Matrix, *, now: datetime) -> Cards:
     """Return the cards that ``platform`` names: a model of card, a snapshot file, an address."""
-    known = {card.casefold(): card for card in _known(matrix)}
+    known = {card.casefold(): card for card in known_cards(matrix)}
     if card := known.get(platform.casefold()):
         return Cards(name=card, models=(card,))
     address = ADDRESS.fullmatch(platform) or platform in _plugins.names("transports")
@@ -112,7 +112,7 @@ def cards_of(platform: str, matrix: Matrix, *, now: datetime) -> Cards:
     return seen(nodes.snapshot_of(platform, now=now))
 
 
-def _known(matrix: Matrix) -> set[str]:
+def known_cards(matrix: Matrix) -> set[str]:
     """Return every model of card that somebody speaks of."""
     together = (card for row in matrix.series for card in row.cards)
     return {*number_format.cards(matrix), *MODELS.values(), *together}

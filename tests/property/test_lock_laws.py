@@ -14,6 +14,8 @@ from mxenv import lock
 from mxenv.codes import CODES
 from mxenv.errors import ImageError, LockError
 from mxenv.image import AddedFile, Image
+from mxenv.inventoried import Inventoried
+from mxenv.inventory import Stored
 from mxenv.lock import Base, Built, Lock, Package, Provided, Relied, Target, Wheel
 from mxenv.verdict import Outcome, Waiver
 
@@ -86,6 +88,29 @@ def unique(strategy: st.SearchStrategy, key: object) -> st.SearchStrategy:
 
 
 pairs = unique(st.tuples(texts, st.one_of(st.just(""), texts)), lambda pair: pair[0])
+kept = st.builds(
+    Inventoried,
+    file=texts,
+    digest=digests,
+    name=st.one_of(st.just(""), texts),
+    dtype=st.sampled_from(["", "bf16"]),
+    formats=st.lists(
+        st.builds(
+            Stored,
+            scheme=st.sampled_from(["plain", "fp8-block"]),
+            weights=st.sampled_from(["bf16", "fp8"]),
+            activations=st.sampled_from(["", "bf16"]),
+            tensors=st.integers(0, 9),
+            bytes=st.integers(0, 1 << 40),
+            note=st.one_of(st.just(""), texts),
+        ),
+        max_size=2,
+    ).map(tuple),
+    operators=st.integers(0, 9),
+    kernels=st.integers(0, 9),
+    places=st.integers(0, 9),
+    gaps=st.integers(0, 9),
+)
 many = st.lists(texts, max_size=3).map(tuple)
 requirements = st.sampled_from(["click", "rich >=13", "a[b] ==1.*; python_version < '4'"])
 provided = st.builds(
@@ -112,6 +137,7 @@ locks = st.builds(
     variables=unique(variables, lambda pair: pair[0]),
     files=unique(files, lambda file: file[0].target),
     models=many,
+    inventories=unique(kept, lambda one: one.file),
     system=st.lists(st.sampled_from(["jq", "g++=4:12.2.0-3"]), max_size=3).map(tuple),
     run=st.lists(scripts, max_size=3).map(tuple),
     host=many,

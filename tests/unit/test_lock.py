@@ -13,6 +13,8 @@ from packaging.pylock import Pylock
 from mxenv import lock
 from mxenv.errors import LockError
 from mxenv.image import AddedFile
+from mxenv.inventoried import Inventoried
+from mxenv.inventory import Stored
 from mxenv.lock import Base, Built, Lock, Package, Provided, Recipe, Relied, Wheel
 from mxenv.verdict import Waiver
 
@@ -59,6 +61,15 @@ WHOLE = replace(
     variables=(("A", ""), ("B", 'say "b"')),
     files=((AddedFile(source="a.sh", target="/opt/a.sh", mode=0o755), "c" * 64),),
     models=("models/a.json",),
+    inventories=(
+        Inventoried(
+            file="models/a.json",
+            digest=DIGEST,
+            name="a",
+            formats=(Stored(scheme="gptq", weights="int4", bytes=1 << 33),),
+            gaps=1,
+        ),
+    ),
     system=("jq", "libxml2=2.9.14+dfsg-1.3~deb12u1"),
     run=('ldconfig\necho "$HOME"',),
     host=("metax.kmd >= 3.8",),

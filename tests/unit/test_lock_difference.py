@@ -7,6 +7,7 @@ import pytest
 from _locked import SCRATCH as TARGET
 
 from mxenv.image import AddedFile
+from mxenv.inventoried import Inventoried
 from mxenv.lock import Base, Built, Lock, Package, Provided, Relied, Source, Wheel
 from mxenv.lock_difference import Change, compare
 from mxenv.verdict import Waiver
@@ -78,6 +79,12 @@ def test_equal_locks_do_not_differ() -> None:
             "a, mode 755, sha256 cccccccccccc",
         ),
         (but(waivers=(WAIVER,)), "waivers.MX105", None, "until 2027-01-31 by o: r"),
+        (
+            but(inventories=(Inventoried(file="a.json", digest=ONE, gaps=2),)),
+            "inventories.a.json",
+            None,
+            f"{ONE[:19]}: weights in nothing, 2 things not known",
+        ),
         (but(relied=replace(LOCK.relied, rows=())), "relied.rows", "r", None),
         (
             but(built=Built(config=OTHER, manifest=ONE, layers=(ONE,))),
