@@ -51,13 +51,18 @@ class Output:
 
     sink: Sink
     cache: Cache
+    there: frozenset[str] = frozenset()
+    """What need not be asked for: blobs of an image that is where this one goes."""
     written: int = 0
     streamed: int = 0
+
+    def _has(self, digest: str) -> bool:
+        return digest in self.there or self.sink.has(digest)
 
     def base(self, base: Sequence[Descriptor], source: Source | None) -> None:
         """Have the base's layers mounted, or stream each once."""
         for descriptor in dict.fromkeys(base):
-            if source is None or self.sink.has(descriptor.digest):
+            if source is None or self._has(descriptor.digest):
                 continue
             if not self.sink.mount(descriptor, source):
                 self._stream(descriptor, source)
@@ -86,7 +91,7 @@ class Output:
     def _layer(self, layer: Ready) -> int:
         """Write a layer, one that was damaged in the cache made anew; return how many bytes."""
         blob = layer.blob
-        if self.sink.has(blob.digest):
+        if self._has(blob.digest):
             return 0
         if layer.cached and not self.cache.is_whole(blob):
             self.cache.drop(layer.key)
@@ -100,6 +105,6 @@ class Output:
         descriptor = Descriptor(
             media_type=media_type, digest=configuration.digest(content), size=len(content)
         )
-        if not self.sink.has(descriptor.digest):
+        if not self._has(descriptor.digest):
             self.sink.write(descriptor, lambda: io.BytesIO(content))
             self.written += len(content)

@@ -14,7 +14,7 @@ from mxenv.configuration import Made
 from mxenv.engines import GZIP, ZSTD, Engine, Layer, Order, Product, _layer
 from mxenv.engines._cache import Cache
 from mxenv.engines._output import Nowhere, Output
-from mxenv.errors import Incompatible, LayoutError, UsageError
+from mxenv.errors import Incompatible, LayoutError, RegistryError, UsageError
 from mxenv.image import SCRATCH
 from mxenv.stores import OCI_CONFIG, OCI_MANIFEST, places
 from mxenv.stores.description import describe
@@ -39,7 +39,8 @@ def build(order: Order) -> Product:
             context=f"{order.lock.name}: {'system' if order.lock.system else 'run'}",
             hint="build it with --engine docker, or bring them in the base",
         )
-    return assemble(order, source=_source(order), sink=_sink(order))
+    sink, there = _sink(order)
+    return assemble(order, source=_source(order), sink=sink, there=there)
 
 
 def _source(order: Order) -> Source | None:
@@ -51,21 +52,28 @@ def _source(order: Order) -> Source | None:
     return places.source_of(places.pinned(order.base, order.lock.base.digest))
 
 
-def _sink(order: Order) -> Sink:
-    """Open the place where the image goes."""
+def _sink(order: Order) -> tuple[Sink, frozenset[str]]:
+    """Open the place where the image goes; return what it is known to have, too."""
     if order.push is not None:
         from mxenv.stores import registry  # noqa: PLC0415 - imported late: it brings requests
 
-        return registry.open_sink(order.push)
+        repository = registry.open_sink(order.push)
+        name = _tag(order)
+        return repository, repository.named(name) if name else frozenset()
     if order.out is None:
-        return Nowhere()
+        return Nowhere(), frozenset()
     from mxenv.stores import layout  # noqa: PLC0415 - imported late: only one of the two
 
-    return layout.open_sink(order.out)
+    return layout.open_sink(order.out), frozenset()
 
 
-def assemble(order: Order, *, source: Source | None, sink: Sink) -> Product:
-    """Make the image from `source`, the base (`None` for ``scratch``), and put it into `sink`."""
+def assemble(
+    order: Order, *, source: Source | None, sink: Sink, there: frozenset[str] = frozenset()
+) -> Product:
+    """Make the image from `source`, the base (`None` for ``scratch``), and put it into `sink`.
+
+    What is ``there`` already, as the sink said, is not asked for.
+    """
     steps = _Steps()
     cache = Cache(root=order.cache)
     cache.tidy()
@@ -90,14 +98,25 @@ def assemble(order: Order, *, source: Source | None, sink: Sink) -> Product:
         base=base.configuration,
     )
     manifest = _manifest(order, ready, config, base)
-    writer = Output(sink=sink, cache=cache)
-    with steps.step("write"):
+    writer = Output(sink=sink, cache=cache, there=there)
+
+    def put() -> str:
         if order.push is not None or order.with_base:
             writer.base(base.layers, source)
         # A registry is talked to over one connection.
         writer.layers(ready, workers=1 if order.push is not None else _workers())
         writer.bytes(config, OCI_CONFIG)
-        digest = sink.tag(manifest, OCI_MANIFEST, _tag(order))
+        return sink.tag(manifest, OCI_MANIFEST, _tag(order))
+
+    with steps.step("write"):
+        try:
+            digest = put()
+        except RegistryError:
+            if not writer.there:
+                raise
+            # Perhaps it has lost what it named: then each blob is looked for.
+            writer.there = frozenset()
+            digest = put()
     return Product(
         config=configuration.digest(config),
         manifest=digest,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from urllib.parse import urlencode
 
 from mxenv.errors import RegistryError
-from mxenv.stores import INDEXES, MANIFESTS, Descriptor, _documents, _referrers
+from mxenv.stores import INDEXES, MANIFESTS, OCI_MANIFEST, Descriptor, _documents, _referrers
 from mxenv.stores._attaching import Listing
 from mxenv.stores._bodies import Passing, small_body
 from mxenv.stores._client import Client
@@ -153,6 +153,33 @@ class RegistrySink:
     def has(self, digest: str) -> bool:
         """Return whether a blob is there."""
         return _has(self.client, self.reference, digest, "push")
+
+    def named(self, name: str) -> frozenset[str]:
+        """Return the blobs of the image under ``name``: a registry keeps them as long as that.
+
+        Nothing is known where there is none, or something else; a wrong answer costs a question.
+        """
+        target = f"/v2/{self.reference.repository}/manifests/{name}"
+        content = b""
+
+        def fetch() -> requests.Response:
+            nonlocal content
+            headers = {"Accept": OCI_MANIFEST}
+            response = self.client.call("GET", target, scope="push", headers=headers)
+            if response.status_code == OK:
+                content = small_body(response)
+            return response
+
+        response = self.client.attempt(fetch)
+        response.close()
+        try:
+            document = _documents.parse(content, self._complain)
+            values = _documents.entries(document, "layers", self._complain)
+            return frozenset(
+                _documents.descriptor(value, self._complain, "layers").digest for value in values
+            )
+        except RegistryError:
+            return frozenset()
 
     def mount(self, descriptor: Descriptor, source: Source) -> bool:
         """Have the registry take a blob from another of its repositories, if that is its own."""
