@@ -8,13 +8,13 @@ from contextlib import closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import TYPE_CHECKING, BinaryIO
+from typing import IO, TYPE_CHECKING, BinaryIO
 
 from mxenv import rendering
 from mxenv._files import whole
 from mxenv.engines import Engine, Order, Product, _context
 from mxenv.engines._conversation import Conversation, connected, heard
-from mxenv.errors import EngineError
+from mxenv.errors import EngineError, UsageError
 from mxenv.image import IN_FILES, SCRATCH
 from mxenv.redaction import clean
 from mxenv.stores import places
@@ -37,6 +37,7 @@ FOREVER = ["-c", "trap 'exit 0' TERM; while :; do sleep 1; done"]
 
 def build(order: Order) -> Product:
     """Build, look inside, and only then give the image its name."""
+    _reachable(order)
     base, began = configuration(order), time.monotonic()
     with closing(connected()) as api:
         _have_base(api, order)
@@ -45,16 +46,18 @@ def build(order: Order) -> Product:
             sent = context.sent
         # An engine makes the same image again out of its cache: then it has a name already.
         named = _names(api, image)
+        good = False
         try:
             built = time.monotonic()
             _tell(order, f"looking into {image}")
             with _saved(api, image) as archive:
                 _look(api, order, image, archive)
-                looked = time.monotonic()
+                good, looked = True, time.monotonic()
                 _tell(order, f"bringing {image} where it goes")
                 digest, name = _published(api, order, image, archive)
         except BaseException:
-            _forget(api, image, named)
+            # Steps may have taken hours: those of a good image stay, for who tries again.
+            _forget(api, image, named, steps=not good)
             raise
     ended = time.monotonic()
     return Product(
@@ -74,6 +77,24 @@ def build(order: Order) -> Product:
 def _tell(order: Order, step: str) -> None:
     if order.told is not None:
         order.told(step)
+
+
+def _reachable(order: Order) -> None:
+    """Refuse at once what could only fail when all is built: no place to put an image."""
+    if order.push is not None:
+        from mxenv.stores import registry  # noqa: PLC0415 - imported late: one of the ways
+
+        registry.open_sink(order.push)
+    elif order.out is not None and order.out.suffix != ARCHIVE:
+        from mxenv.stores import layout  # noqa: PLC0415 - imported late: the same
+
+        layout.open_sink(order.out)
+    elif order.out is not None and order.out.is_dir():
+        raise UsageError(
+            "is a folder, and an archive of the engine is a file",
+            context=str(order.out),
+            hint=f"a folder whose name does not end in {ARCHIVE} becomes an OCI layout",
+        )
 
 
 def recipe(order: Order) -> Recipe:
@@ -132,10 +153,25 @@ def _saved(api: APIClient, image: str) -> Iterator[Path]:
     """Give the image as the engine hands it out, in a file that is gone afterwards."""
     with NamedTemporaryFile(prefix="mxenv-image-", suffix=ARCHIVE) as file:
         with heard("the image cannot be read", image):
-            for piece in api.get_image(image):
-                file.write(piece)
-        file.flush()
+            pieces = iter(api.get_image(image))
+            piece = next(pieces, b"")
+        while piece:
+            _written(file, piece)
+            with heard("the image cannot be read", image):
+                piece = next(pieces, b"")
         yield Path(file.name)
+
+
+def _written(file: IO[bytes], piece: bytes) -> None:
+    try:
+        file.write(piece)
+        file.flush()
+    except OSError as error:
+        raise EngineError(
+            f"the image cannot be kept while it is looked at: {error.strerror}",
+            context=file.name,
+            hint="it takes as much room as the image, for a moment; TMPDIR names another folder",
+        ) from error
 
 
 def _look(api: APIClient, order: Order, image: str, archive: Path) -> None:
@@ -208,7 +244,11 @@ def _pushed(api: APIClient, reference: str, image: str) -> tuple[str, str]:
             digest = (answer.get("aux") or {}).get("Digest", digest)
     if problem or not digest:
         reason = clean(problem) or "the engine names no digest"
-        raise EngineError(f"cannot be pushed: {reason}", context=reference)
+        raise EngineError(
+            f"cannot be pushed: {reason}",
+            context=reference,
+            hint="`docker login` if it asks who you are; the steps are kept for the next build",
+        )
     return digest, f"{repository}@{digest}"
 
 
@@ -217,13 +257,17 @@ def _names(api: APIClient, image: str) -> frozenset[str]:
         return frozenset(api.inspect_image(image).get("RepoTags") or ())
 
 
-def _forget(api: APIClient, image: str, before: frozenset[str]) -> None:
-    """Remove what is not as it should be, or nobody waits for; what had a name before keeps it."""
+def _forget(api: APIClient, image: str, before: frozenset[str], *, steps: bool) -> None:
+    """Remove what is not as it should be, or nobody waits for; what had a name before keeps it.
+
+    With ``steps`` what it was made of goes as well, as far as nothing else needs it.
+    """
     with suppress(Exception):
         for name in _names(api, image) - before:
-            api.remove_image(name)
+            # An image goes with its last name.
+            api.remove_image(name, noprune=not steps)
         if not before:
-            api.remove_image(image)
+            api.remove_image(image, noprune=not steps)
 
 
 ENGINE = Engine(

@@ -9,18 +9,21 @@ import subprocess
 import sys
 import tarfile
 from dataclasses import replace
+from http.client import IncompleteRead
 from typing import TYPE_CHECKING
 
 import pytest
+import requests
 from _locked import debian_lock, dist_info
 from _wheels import Made
+from urllib3.exceptions import ProtocolError
 
 from mxenv import image_programs, rendering
 from mxenv import lock as locks
-from mxenv.engines import Order, _context
-from mxenv.engines._conversation import Conversation
+from mxenv.engines import Order, _context, docker
+from mxenv.engines._conversation import Conversation, connected, heard
 from mxenv.engines._wheel import opened
-from mxenv.errors import EngineError, LockError, UsageError, WheelError
+from mxenv.errors import EngineError, LayoutError, LockError, UsageError, WheelError
 from mxenv.image import AddedFile
 
 if TYPE_CHECKING:
@@ -276,6 +279,20 @@ class TestTheCheck:
         assert "torch ['2.8.0+metax3.5.3.9'] is provided by the base, and locked as well" in said
 
 
+class Removed:
+    """An engine from which images are removed."""
+
+    def __init__(self) -> None:
+        self.removed: list[str] = []
+
+    def remove_image(self, image: str) -> None:
+        self.removed.append(image)
+
+
+def _heard(*answers: dict[str, str]) -> None:
+    Conversation(api=None, told=None).image_of(answers)
+
+
 class TestWhatAnEngineSays:
     """A failed step is told with its last words, and what it left is taken away."""
 
@@ -286,8 +303,140 @@ class TestWhatAnEngineSays:
             conversation.image_of([*STEP, {"error": "returned a non-zero code: 2"}])
         assert caught.value.context == "Step 2/9 : RUN make it"
         assert caught.value.message == ("returned a non-zero code: 2; its last words: one | two")
-        assert told == ["Step 2/9 : RUN make it"]
+        assert told == ["Step 2/9 : RUN make it", " one", " two"]
+
+    def test_a_line_that_comes_in_pieces_is_one_line(self) -> None:
+        pieces = ({"stream": text} for text in ("W", ": no ", "mirror\nE", ": no", " package\n"))
+        with pytest.raises(EngineError, match=r"last words: W: no mirror [|] E: no package$"):
+            _heard(*pieces, {"error": "failed"})
+
+    def test_a_line_without_an_end_is_told_as_well(self) -> None:
+        with pytest.raises(EngineError, match=r"last words: and then$"):
+            _heard({"stream": "and then"}, {"error": "failed"})
+
+    def test_of_what_is_written_over_and_over_the_last_state_is_told(self) -> None:
+        with pytest.raises(EngineError, match=r"last words: 100 %$"):
+            _heard({"stream": "1 %\r99 %\r100 %\r\n"}, {"error": "failed"})
+
+    def test_the_command_is_said_once_and_hides_no_word_that_it_holds(self) -> None:
+        for problem in (
+            "The command '/bin/sh -c echo 'it''s late';\n make' returned a non-zero code: 2",
+            'building at STEP "RUN echo late": returned a non-zero code: 2',
+        ):
+            with pytest.raises(EngineError) as caught:
+                _heard({"stream": "late\n"}, {"error": problem})
+            assert caught.value.message == "returned a non-zero code: 2; its last words: late"
+
+    @pytest.mark.parametrize(
+        "said",
+        [
+            " ---> Running in 0123456789ab",
+            " ---> 0123456789ab",
+            "Removing intermediate container 0123456789ab",
+            "--> Using cache 0123456789abcdef",
+            "--> 0123456789a",
+        ],
+    )
+    def test_an_engine_s_own_words_are_no_program_s(self, said: str) -> None:
+        with pytest.raises(EngineError) as caught:
+            _heard({"stream": f"{said}\n"}, {"error": "failed"})
+        assert caught.value.message == "failed"
+
+    def test_podman_counts_the_stages_before_the_step(self) -> None:
+        told: list[str] = []
+        conversation = Conversation(api=None, told=told.append)
+        step = {"stream": "[1/4] STEP 2/8: RUN make\n"}
+        with pytest.raises(EngineError):
+            conversation.image_of([step, {"error": "failed"}])
+        assert told == [conversation.place] == ["[1/4] STEP 2/8: RUN make"]
+
+    def test_a_long_step_is_named_by_its_beginning(self) -> None:
+        with pytest.raises(EngineError) as caught:
+            _heard({"stream": f"Step 1/2 : RUN  {'make ' * 99}\n"}, {"error": "failed"})
+        assert caught.value.context.startswith("Step 1/2 : RUN make make")
+        assert len(caught.value.context) == 120
+
+    @pytest.mark.parametrize(
+        ("steps", "removed"),
+        [
+            (
+                (
+                    "Step 1/2 : FROM a",
+                    " ---> 0123456789aa",
+                    "Step 2/2 : RUN b",
+                    " ---> 0123456789ab",
+                ),
+                1,
+            ),
+            (("STEP 1/2: FROM a", "--> 0123456789a", "STEP 2/2: RUN b", "--> 0123456789b"), 1),
+            (("STEP 2/2: RUN b", "--> Using cache 0123456789bb", "--> 0123456789b"), 0),
+        ],
+    )
+    def test_what_a_build_made_and_did_not_find_is_taken_away(
+        self, steps: tuple[str, ...], removed: int
+    ) -> None:
+        engine = Removed()
+        conversation = Conversation(api=engine, told=None)
+        with pytest.raises(EngineError):
+            conversation.image_of([{"stream": f"{step}\n"} for step in steps])
+        conversation.undo()
+        assert len(engine.removed) == removed
 
     def test_an_engine_that_names_no_image_made_none(self) -> None:
         with pytest.raises(EngineError, match="names no image"):
             Conversation(api=None, told=None).image_of(STEP)
+
+
+class TestAnEngineThatCannotBeAsked:
+    """It is told where it is, why it does not answer, and in no library's words."""
+
+    def test_a_socket_that_is_not_there(self, tmp_path: Path) -> None:
+        with pytest.raises(EngineError) as caught:
+            connected({"DOCKER_HOST": f"unix://{tmp_path}/no.sock"})
+        assert caught.value.context == f"unix://{tmp_path}/no.sock"
+        assert caught.value.message == "no container engine answers: No such file or directory"
+
+    def test_a_port_where_nobody_listens(self) -> None:
+        with pytest.raises(EngineError) as caught:
+            connected({"DOCKER_HOST": "tcp://127.0.0.1:1"})
+        assert caught.value.message == "no container engine answers: Connection refused"
+
+    @pytest.mark.parametrize(
+        ("error", "reason"),
+        [
+            (ProtocolError("broken", IncompleteRead(b"")), "the connection broke off"),
+            (requests.ConnectionError(ProtocolError("broken")), "the connection broke off"),
+            (requests.exceptions.ChunkedEncodingError("broken"), "the connection broke off"),
+            (IncompleteRead(b""), "the connection broke off"),
+            (ConnectionResetError(104, "Connection reset by peer"), "Connection reset by peer"),
+            (requests.ReadTimeout("read timeout=600.0"), "it said nothing for too long"),
+        ],
+    )
+    def test_one_that_goes_away_is_an_engine_s_error(self, error: Exception, reason: str) -> None:
+        with pytest.raises(EngineError) as caught, heard("the build failed", "Containerfile"):
+            raise error
+        assert caught.value.message == f"the build failed: {reason}"
+        assert "does the engine still run" in caught.value.hint
+
+    def test_a_bug_is_no_engine_s_error(self) -> None:
+        with pytest.raises(ZeroDivisionError), heard("the build failed", "Containerfile"):
+            raise ZeroDivisionError
+
+
+class TestWhereAnImageGoes:
+    """What could only fail at the end is refused at the beginning; no engine is asked."""
+
+    @pytest.mark.parametrize("reference", ["team", "Foo Bar", "127.0.0.1:1/Team/tools"])
+    def test_a_reference_that_is_none_is_refused(self, order: Order, reference: str) -> None:
+        with pytest.raises(UsageError):
+            docker.build(replace(order, push=reference))
+
+    def test_a_file_is_no_layout(self, order: Order, tmp_path: Path) -> None:
+        (tmp_path / "file").touch()
+        with pytest.raises(LayoutError, match="is not a folder"):
+            docker.build(replace(order, out=tmp_path / "file"))
+
+    def test_a_folder_is_no_archive(self, order: Order, tmp_path: Path) -> None:
+        (tmp_path / "folder.tar").mkdir()
+        with pytest.raises(UsageError, match="an archive of the engine is a file"):
+            docker.build(replace(order, out=tmp_path / "folder.tar"))
