@@ -18,6 +18,7 @@ from mxenv.stores._credentials import Credentials, credentials
 from mxenv.stores._digests import printable
 from mxenv.stores._reference import DOCKER_HUB, without_tls
 from mxenv.stores._words import (
+    advice,
     last_word,
     nobody,
     origin_of,
@@ -74,7 +75,10 @@ class Client:
         return f"{'http' if self._plain(self.host) else 'https'}://{host}"
 
     def _plain(self, host: str) -> bool:
-        return without_tls(host, self.environ.get("MXENV_INSECURE_REGISTRIES", ""))
+        # Who keeps certificates for a registry on loopback means it to show one.
+        named = self.environ.get("MXENV_INSECURE_REGISTRIES", "")
+        certified = any(_certificates.folders(host, self.environ))
+        return without_tls(host, named, certified=certified)
 
     def attempt(self, what: Callable[[], requests.Response]) -> requests.Response:
         """Return what ``what`` does, tried again while the failure may pass."""
@@ -289,9 +293,10 @@ class Client:
 
     def refusal(self, what: str, response: requests.Response) -> MxenvError:
         """Return the error that says what the registry refused, ending with its last word."""
-        hint = ""
-        if response.status_code in {_UNAUTHORIZED, requests.codes.forbidden}:
-            hint = f"`docker login {self.host}`; mxenv reads the same configuration"
+        certificate = f"{_certificates.FOLDERS[-1]}/{self.host}/ca.crt"
+        hint = advice(
+            response.status_code, self.host, certificate if self._plain(self.host) else ""
+        )
         word = last_word(response)
         response.close()
         return RegistryError(f"{what}: {word}", context=self.host, hint=hint)

@@ -89,11 +89,18 @@ def hostname(host: str) -> str:
     return host.partition(":")[0]
 
 
-def without_tls(host: str, insecure: str) -> bool:
-    """Return whether ``host`` may be spoken to without encryption, as a user has named some."""
+def without_tls(host: str, insecure: str, *, certified: bool = False) -> bool:
+    """Return whether ``host`` is spoken to without encryption, as a user has named some.
+
+    So is loopback, unless it is ``certified``: who keeps certificates for it means them.
+    """
     name = hostname(host)
     named = insecure.replace(",", " ").split()
-    if name == "localhost" or host in named or name in named:
+    if host in named or name in named:
+        return True
+    if certified:
+        return False
+    if name == "localhost":
         return True
     try:
         return ip_address(name).is_loopback

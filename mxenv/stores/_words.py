@@ -80,6 +80,19 @@ def last_word(response: requests.Response) -> str:
     return printable(f"{word}, {text}" if text else word)
 
 
+def advice(status: int, host: str, certificate: str) -> str:
+    """Return what to do about a refusal, if that is known.
+
+    ``certificate`` is where one would lie, of a registry that is spoken to without any.
+    """
+    if status in {401, 403}:
+        return f"`docker login {host}`; mxenv reads the same configuration"
+    # As a server says that expects TLS; of a HEAD it says no more.
+    if status == 400 and certificate:  # noqa: PLR2004 - as HTTP has it
+        return f"if it wants TLS, put its CA into {certificate}"
+    return ""
+
+
 def origin_of(url: str) -> tuple[str, str | None, int | None]:
     """Return scheme, host and port, by which two addresses are of one server."""
     try:

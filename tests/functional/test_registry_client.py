@@ -512,6 +512,24 @@ def test_plain_http_is_for_loopback_and_for_hosts_that_are_named() -> None:
     assert origin("r.example:5000", "r.example:5001") == "https://r.example:5000"
 
 
+@pytest.mark.parametrize("host", ["localhost:5000", "127.0.0.1:5000"])
+def test_loopback_that_has_a_certificate_is_spoken_to_in_tls(tmp_path: Path, host: str) -> None:
+    def origin(**named: str) -> str:
+        return Client(host=host, environ={"MXENV_CERTS": str(tmp_path), **named}).origin
+
+    assert origin() == f"http://{host}"
+    (tmp_path / host).mkdir()
+    assert origin() == f"https://{host}"
+    assert origin(MXENV_INSECURE_REGISTRIES=host) == f"http://{host}", "said in so many words"
+
+
+def test_a_server_that_may_want_tls_leads_to_where_its_authority_goes(server: Server) -> None:
+    server.script += [Answer(400)]
+    with pytest.raises(RegistryError, match="400 Bad Request") as raised:
+        server.source().manifest("linux/amd64")
+    assert raised.value.hint.endswith(f"certs.d/{server.address}/ca.crt")
+
+
 def test_the_parameters_of_a_challenge_may_hold_commas_and_quotes() -> None:
     assert pairs(r'realm="http://x/y",scope="a:b,c d:e", error="say \"no\"", bare=1') == {
         "realm": "http://x/y",
