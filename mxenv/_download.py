@@ -14,8 +14,9 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 import requests
 import urllib3
 
+from mxenv._files import unwritable
 from mxenv._hashing import sha256_of
-from mxenv.errors import IndexFailed, UsageError, WheelError
+from mxenv.errors import IndexFailed, WheelError
 from mxenv.stores._words import retry_after
 
 if TYPE_CHECKING:
@@ -80,11 +81,8 @@ def put(wanted: Wanted, folder: Path, line: Line) -> None:
     except requests.RequestException:
         raise
     except OSError as error:
-        raise UsageError(
-            f"cannot be written: {error.strerror or error}",
-            context=str(folder / wanted.name),
-            hint="name a folder that you may write to, with room in it: --wheelhouse",
-        ) from error
+        hint = "name a folder that you may write to: --wheelhouse"
+        raise unwritable(folder / wanted.name, error, hint=hint) from error
 
 
 @contextmanager

@@ -156,7 +156,12 @@ def _os_error(error: OSError) -> _Failure:
     said = error.strerror or str(error) or type(error).__name__
     place = f"{os.fsdecode(error.filename)}: " if isinstance(error.filename, str | bytes) else ""
     if error.errno in SYSTEM_FAILED or not place:
-        return _Failure(status=_status.FAILED, message=f"{place}the system refused: {said}")
+        full = place and error.errno in {errno.ENOSPC, errno.EDQUOT}
+        return _Failure(
+            status=_status.FAILED,
+            message=f"{place}the system refused: {said}",
+            hint="free some space there, or name another place" if full else "",
+        )
     message = f"{place}{said[:1].lower()}{said[1:]}"
     hint = "check the path and its permissions"
     return _Failure(status=_status.INVALID, message=message, hint=hint)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import os
 import secrets
+import stat
 import time
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, BinaryIO
 
+from mxenv._files import unwritable
 from mxenv.errors import LayoutError
 from mxenv.stores import _documents
 from mxenv.stores._digests import printable
@@ -17,6 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+SETTLED = 0
+"""When every blob was last changed, as every image was made: whoever changes one leaves a clock's
+time."""
 _STALE = 3600.0
 """Seconds after which nobody goes on writing a file."""
 
@@ -34,6 +40,8 @@ def check_version(folder: Path) -> None:
     marker = folder / "oci-layout"
     if not marker.is_file():
         what = "has no file 'oci-layout'" if folder.is_dir() else "is not a folder"
+        if not os.path.lexists(folder):
+            what = "is not there"
         raise LayoutError(
             what, context=str(folder), hint="name an OCI image layout, as `mxenv build` writes it"
         )
@@ -84,14 +92,40 @@ def writing(target: Path) -> Iterator[BinaryIO]:
             with temporary.open("xb") as file:
                 yield file
             temporary.replace(target)
+            _settle(target)
         except BaseException:
             with suppress(OSError):
                 temporary.unlink()
             raise
     except OSError as error:
-        raise LayoutError(
-            f"cannot be written: {error.strerror or error}", context=str(target)
-        ) from error
+        raise unwritable(target, error, hint="name a folder that you may write to") from error
+
+
+def is_whole(path: Path) -> bool:
+    """Return whether a blob is there as it was written; else it is to be written again.
+
+    What was altered since, or cut short, has another age. So has a copy: what has, is read once,
+    to see whether it is what its name says.
+    """
+    try:
+        found = path.stat()
+        if not stat.S_ISREG(found.st_mode):
+            return False
+        if found.st_mtime_ns == SETTLED:
+            return True
+        with path.open("rb") as file:
+            if hashlib.file_digest(file, path.parent.name).hexdigest() != path.name:
+                return False
+        with suppress(OSError):
+            _settle(path)
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+def _settle(path: Path) -> None:
+    # Under its own name only: a temporary file of that age would be swept away.
+    os.utime(path, ns=(path.stat().st_atime_ns, SETTLED))
 
 
 @contextmanager

@@ -129,8 +129,8 @@ class LayoutSink:
     path: Path
 
     def has(self, digest: str) -> bool:
-        """Return whether a blob is there; none is renamed into place before it is whole."""
-        return _layout_files.blob_path(self.path, digest).is_file()
+        """Return whether a blob is there, whole and as it was written."""
+        return _layout_files.is_whole(_layout_files.blob_path(self.path, digest))
 
     def mount(self, descriptor: Descriptor, source: Source) -> bool:
         """Return whether the blob is there; a layout moves nothing from elsewhere by itself."""

@@ -444,8 +444,9 @@ class TestOneFile:
     ) -> None:
         """``/dev/full`` is a disk that is full; a part that is a link to it stands for one."""
         self.part(house, wanted).symlink_to("/dev/full")
-        with pytest.raises(UsageError, match="cannot be written: No space left on device"):
+        with pytest.raises(OSError, match="No space left on device") as raised:
             _download.put(wanted, house, line)
+        assert raised.value.filename == str(house / APP)
         assert names(house) == []
 
     def test_a_local_file_that_is_gone_is_named(self, house: Path, line: Line) -> None:

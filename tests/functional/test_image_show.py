@@ -149,7 +149,7 @@ def test_a_history_of_any_length_leaves_every_layer_told(history: object, count:
 
 
 def test_what_is_no_image_is_one_clear_error(tmp_path: Path) -> None:
-    with pytest.raises(LayoutError, match="is not a folder"):
+    with pytest.raises(LayoutError, match="nothing: is not there"):
         showing.show(f"oci:{tmp_path / 'nothing'}")
 
 

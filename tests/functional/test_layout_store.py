@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import os
@@ -28,6 +29,10 @@ REF = "org.opencontainers.image.ref.name"
 
 def files(folder: Path) -> set[str]:
     return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+
+
+def blob(folder: Path) -> Path:
+    return folder / "blobs" / "sha256" / BLOB.digest.removeprefix("sha256:")
 
 
 def names(folder: Path) -> dict[str, str]:
@@ -67,9 +72,45 @@ class TestWriting:
     def test_a_folder_that_cannot_be_written_is_one_clear_error(self, tmp_path: Path) -> None:
         (tmp_path / "new").mkdir()
         (tmp_path / "new" / "blobs").symlink_to("/proc/self")
-        with pytest.raises(LayoutError, match="cannot be written") as raised:
+        with pytest.raises(UsageError, match="cannot be written") as raised:
             layout.LayoutSink(path=tmp_path / "new").write(BLOB, lambda: io.BytesIO(DATA))
-        assert raised.value.exit_code == 5
+        assert raised.value.hint
+
+    def test_a_full_disk_is_nobody_s_fault_and_leaves_nothing(self, tmp_path: Path) -> None:
+        class Full(io.BytesIO):
+            def read(self, size: int | None = -1, /) -> bytes:
+                del size
+                raise OSError(errno.ENOSPC, "No space left on device")
+
+        with pytest.raises(OSError, match="No space left on device") as raised:
+            layout.open_sink(tmp_path).write(BLOB, Full)
+        assert str(raised.value.filename).endswith(BLOB.digest.removeprefix("sha256:"))
+        assert files(tmp_path) == set()
+
+    @pytest.mark.parametrize("damaged", [DATA[:-1], DATA[:-1] + b"!", b"", DATA + b"more"])
+    def test_a_blob_that_was_altered_is_written_again(self, tmp_path: Path, damaged: bytes) -> None:
+        sink = layout.open_sink(tmp_path)
+        sink.write(BLOB, lambda: io.BytesIO(DATA))
+        assert sink.has(BLOB.digest)
+        path = blob(tmp_path)
+        path.write_bytes(damaged)
+        assert not sink.has(BLOB.digest)
+        sink.write(BLOB, lambda: io.BytesIO(DATA))
+        assert sink.has(BLOB.digest)
+        assert path.read_bytes() == DATA
+
+    def test_a_blob_that_was_copied_is_read_once_to_know_it(self, tmp_path: Path) -> None:
+        sink = layout.open_sink(tmp_path)
+        sink.write(BLOB, lambda: io.BytesIO(DATA))
+        path = blob(tmp_path)
+        assert path.stat().st_mtime_ns == 0
+        os.utime(path)
+        assert sink.has(BLOB.digest)
+        assert path.stat().st_mtime_ns == 0
+
+    def test_a_folder_in_the_place_of_a_blob_is_no_blob(self, tmp_path: Path) -> None:
+        blob(tmp_path).mkdir(parents=True)
+        assert not layout.open_sink(tmp_path).has(BLOB.digest)
 
     def test_tags_stand_beside_one_another_and_the_same_one_is_replaced(
         self, tmp_path: Path
@@ -248,8 +289,11 @@ def test_a_layout_that_is_none_is_named_with_the_place(
 def test_a_folder_that_is_no_layout_is_said_to_be_none(tmp_path: Path) -> None:
     with pytest.raises(LayoutError, match="has no file 'oci-layout'"):
         layout.open_source(str(tmp_path))
-    with pytest.raises(LayoutError, match="is not a folder"):
+    with pytest.raises(LayoutError, match="is not there"):
         layout.open_source(str(tmp_path / "nowhere"))
+    (tmp_path / "file").touch()
+    with pytest.raises(LayoutError, match="is not a folder"):
+        layout.open_source(str(tmp_path / "file"))
     with pytest.raises(UsageError):
         layout.open_source("")
 

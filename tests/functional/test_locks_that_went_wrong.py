@@ -224,6 +224,7 @@ def test_a_full_disk_is_said_and_the_lock_that_was_there_stays(project: Path) ->
         image.write_text(IMAGE.replace('"mx-app"', '"mx-lib"'))
         said = ended(command(project), 6)
         assert "pylock.small.toml: the system refused: No space left on device" in said
+        assert " hint: free some space there, or name another place" in said
         assert path.read_bytes() == before
         assert not list(path.parent.glob(".*"))
 
