@@ -32,7 +32,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from _proxy import counting
 from _timing import MXENV, Contender, Cost, compare, machine, once, table, verdict
 from _wheels import changed, names
 
@@ -41,6 +40,7 @@ from mxenv import lock as locks
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 import _debian
 import _registry
+from _proxy import counting
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

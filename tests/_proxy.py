@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -31,7 +31,9 @@ class Counted:
 def counting(registry: str) -> Iterator[Counted]:
     """Yield a door to the registry at ``host:port``; headers count as well."""
     host, _, port = registry.partition(":")
-    with socket.create_server(("127.0.0.1", 0)) as door:
+    ends: list[socket.socket] = []
+    threads: list[threading.Thread] = []
+    with closing(socket.create_server(("127.0.0.1", 0))) as door:
         counted = Counted(address=f"127.0.0.1:{door.getsockname()[1]}")
 
         def serve() -> None:
@@ -39,13 +41,26 @@ def counting(registry: str) -> Iterator[Counted]:
                 while True:
                     caller, _ = door.accept()
                     inner = socket.create_connection((host, int(port)))
+                    ends.extend((caller, inner))
                     for source, sink, name in ((caller, inner, "up"), (inner, caller, "down")):
-                        threading.Thread(
-                            target=_relay, args=(source, sink, counted, name), daemon=True
-                        ).start()
+                        thread = threading.Thread(target=_relay, args=(source, sink, counted, name))
+                        thread.start()
+                        threads.append(thread)
 
-        threading.Thread(target=serve, daemon=True).start()
-        yield counted
+        server = threading.Thread(target=serve)
+        server.start()
+        try:
+            yield counted
+        finally:
+            # Whoever waits for a caller, or for what one says, goes on.
+            _shut(door)
+            server.join()
+            for end in ends:
+                _shut(end)
+            for thread in threads:
+                thread.join()
+            for end in ends:
+                end.close()
 
 
 def _relay(source: socket.socket, sink: socket.socket, counted: Counted, name: str) -> None:
@@ -54,6 +69,10 @@ def _relay(source: socket.socket, sink: socket.socket, counted: Counted, name: s
             # One thread alone counts one way of one connection; builds are counted one by one.
             setattr(counted, name, getattr(counted, name) + len(data))
             sink.sendall(data)
-    for end in (source, sink):
-        with suppress(OSError):
-            end.shutdown(socket.SHUT_RDWR)
+    _shut(source)
+    _shut(sink)
+
+
+def _shut(end: socket.socket) -> None:
+    with suppress(OSError):
+        end.shutdown(socket.SHUT_RDWR)
