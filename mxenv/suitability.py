@@ -37,8 +37,8 @@ def findings(
 ) -> Iterator[Finding]:
     """Yield what follows for a model on ``cards``; what is not known is said.
 
-    What is alike is told as one; with ``each``, every place and operator by itself. ``root`` is
-    where the tree lies that was scanned, for those who look for a place.
+    What is alike is told as one; with ``each``, every place by itself, and every operator by its
+    name. ``root`` is where the tree lies that was scanned, for those who look for a place.
     """
     yield from format_fit.fit(inventory, cards, matrix)
     if cards.ported:
@@ -81,20 +81,24 @@ def _code(hits: Iterable[Hit], root: str, *, each: bool) -> Iterator[Finding]:
 
 def _place(kind: str, found: Sequence[Changed], root: str, *, each: bool) -> Finding:
     known, first = KINDS[kind], found[0]
-    title = known.title if not first.name or not each else f"{known.title} {first.name}"
     where = [f"{_within(root, place.file)}:{place.line}" for place in found]
-    told = where[0] if each else f"{counted(len(found), 'place')}: {listed(where)}"
+    told = f"{where[0]} {first.name}".rstrip() if each else f"{_counted(found)}: {listed(where)}"
     why = Evidence(link="mxenv explain MX620", who=f"mxenv: {known.why}", grade="observed")
     return Finding(
         code="MX620",
         outcome=Outcome.COMPATIBLE if known.change is Change.NONE else Outcome.UNKNOWN,
-        subject=title,
+        # The same however finely it is told: a waiver is for a subject.
+        subject=known.title,
         found=told,
         expected="" if known.change is Change.NONE else f"known to be ported ({known.change})",
         because=(why,),
         remedy=DOING[known.change],
         place=Place(file=_within(root, first.file), line=first.line) if each else None,
     )
+
+
+def _counted(found: Sequence[Changed]) -> str:
+    return counted(len(found), "place")
 
 
 def _within(root: str, file: str) -> str:
@@ -104,18 +108,18 @@ def _within(root: str, file: str) -> str:
 def _operators(inventory: Inventory, cards: Cards, *, each: bool) -> Iterator[Finding]:
     """Yield what becomes of operators; no platform says yet which ones it has."""
     coverage = cover(inventory, Platform(name=cards.name))
-    groups: dict[tuple[Class, str, str], list[Covered]] = defaultdict(list)
+    groups: dict[tuple[Class, str], list[Covered]] = defaultdict(list)
     for one in coverage.operators:
-        own = one.operator if each else ""
-        groups[one.decision.found, one.decision.said, own].append(one)
-    for (found, said, _), ones in groups.items():
+        groups[one.decision.found, one.decision.said].append(one)
+    for (found, said), ones in groups.items():
         names = [one.operator for one in ones]
+        told = listed(names, len(names) if each else FEW)
         calls = sum(one.calls for one in ones)
         yield Finding(
             code="MX610",
             outcome=OUTCOMES[found],
-            subject=names[0] if len(names) == 1 else f"{len(names)} operators",
-            found=f"{found}: {said}; {listed(names)}, {calls} of {inventory.calls} calls",
+            subject=f"{found} operators",
+            found=f"{said}; {told}, {calls} of {inventory.calls} calls",
             remedy="Run them on the card.",
         )
 

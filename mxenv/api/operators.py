@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from mxenv.models import Reader
     from mxenv.verdict import Waiver
 
-LARGEST = 256 << 20
+LARGEST = 64 << 20
 """Bytes of an inventory; that of a large source tree has 2 MB."""
 KEPT = ".json"
 """What a file is called that holds an inventory."""

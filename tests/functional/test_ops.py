@@ -312,7 +312,7 @@ CUT = f"is cut, or not safetensors: a header of {1 << 63} bytes, in a file of 8"
         (
             ("huge.json",),
             5,
-            "error: huge.json: cannot be read: larger than 256 MiB\n",
+            "error: huge.json: cannot be read: larger than 64 MiB\n",
         ),
         (("latin.json",), 5, "error: latin.json: not UTF-8 (byte 1)\n"),
         (

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import date
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -12,15 +13,17 @@ from mxenv.format_fit import Cards
 from mxenv.inventory import Hit, Inventory, Stored
 from mxenv.inventory_difference import compare
 from mxenv.inventory_table import sections
+from mxenv.judgement import waive
 from mxenv.matrix import FORMATS
 from mxenv.number_format import cards
 from mxenv.porting import KINDS
 from mxenv.suitability import findings
-from mxenv.verdict import Outcome, Verdict
+from mxenv.verdict import Outcome, Verdict, Waiver
 
 if TYPE_CHECKING:
     from mxenv.matrix import Matrix
 
+TODAY = date(2026, 11, 30)
 NAMES = st.sampled_from((*FORMATS, "nf4", "int5", "unknown"))
 STORED = st.builds(
     Stored,
@@ -64,9 +67,24 @@ def judged(inventory: Inventory, card: str, *, each: bool = False) -> Verdict:
     return Verdict(subject="demo", findings=found)
 
 
-@given(INVENTORIES, CARDS)
-def test_how_finely_places_are_told_changes_no_outcome(inventory: Inventory, card: str) -> None:
-    assert judged(inventory, card).outcome is judged(inventory, card, each=True).outcome
+@given(INVENTORIES, CARDS, st.data())
+def test_how_finely_places_are_told_changes_no_outcome_whatever_is_waived(
+    inventory: Inventory, card: str, data: st.DataObject
+) -> None:
+    plain, each = judged(inventory, card), judged(inventory, card, each=True)
+    assert plain.outcome is each.outcome
+    subjects = sorted({(one.code, one.subject) for one in plain.findings})
+    assert subjects == sorted({(one.code, one.subject) for one in each.findings})
+    waived = [waiver(*one) for one in subjects if data.draw(st.booleans())]
+    outcomes = {
+        replace(verdict, findings=waive(verdict.findings, waived, TODAY)).outcome
+        for verdict in (plain, each)
+    }
+    assert len(outcomes) == 1
+
+
+def waiver(code: str, subject: str) -> Waiver:
+    return Waiver(code=code, subject=subject, reason="r", owner="o", expires=TODAY)
 
 
 @given(INVENTORIES, CARDS, STORED, HITS)
