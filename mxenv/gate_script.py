@@ -8,8 +8,20 @@ PROLOGUE = r"""#!/bin/sh
 # at nothing. A command that replaces the entrypoint (`command:` in Kubernetes) passes it by.
 set -eu
 
+# What a host or a caller says may hold signs that steer a terminal.
 say() {
-    printf 'mxenv: start gate: %s\n' "$1" >&2
+    text=$1 plain=
+    while :; do
+        case $text in
+        *[!\ -~]*)
+            head=${text%%[!\ -~]*}
+            text=${text#"$head"?}
+            plain="$plain$head?"
+            ;;
+        *) break ;;
+        esac
+    done
+    printf 'mxenv: start gate: %s\n' "$plain$text" >&2
 }
 
 mode=${MXENV_GATE:-enforce}
@@ -32,8 +44,6 @@ fi
 FUNCTIONS = r"""
 # 0 fits, 1 unknown, 2 does not fit.
 worst=0
-look="run 'mxenv verify' on the host to see more"
-map='start with --device=/dev/mxcd --device=/dev/dri --group-add video, or take another node'
 
 judge() { # RESULT FOUND EXPECTED REMEDY
     if [ "$1" -gt "$worst" ]; then
@@ -159,6 +169,13 @@ first_line() { # FILE
     [ -n "$line" ]
 }
 """
+
+REMEDIES = {
+    "look": """look="run 'mxenv verify' on the host to see more"\n""",
+    "map": "map='start with --device=/dev/mxcd --device=/dev/dri --group-add video, "
+    "or take another node'\n",
+}
+"""What to do where more than one function says so, by the variable that holds it."""
 
 READ_KMD = r"""
 # The driver: kmd is its version, or empty if it cannot be read. A container may be shown another

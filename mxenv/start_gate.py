@@ -63,8 +63,10 @@ def render(host: Sequence[str], *, root: str = "") -> str:
     parts = [gate_script.PROLOGUE]
     if lines := list(_lines(_readable(host))):
         calls = {line.partition(" ")[0] for line in lines}
-        parts.append(gate_script.FUNCTIONS)
-        parts.extend(reader for call, reader in READERS.items() if call in calls)
+        readers = [reader for call, reader in READERS.items() if call in calls]
+        said = "".join(readers)
+        remedies = (text for name, text in gate_script.REMEDIES.items() if f'"${name}"' in said)
+        parts.extend([gate_script.FUNCTIONS, "\n", *remedies, *readers])
         parts.extend(["\n", *(f"{line}\n" for line in lines), gate_script.EPILOGUE])
     parts.append(gate_script.END)
     return "".join(parts).replace("@/", f"{root}/").replace('"@$', f'"{root}$')

@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import time
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 import pytest
@@ -290,14 +291,47 @@ def _seconds(shell: tuple[str, ...], script: Path) -> float:
     return time.perf_counter() - start
 
 
+EVERY = (
+    "metax.kmd >= 3, < 4",
+    "metax.device.model == C500",
+    "kernel.release >= 5.4",
+    "metax.node[/dev/dri] present",
+    "nvidia.kmd >= 535",
+)
+SOME = [some for size in range(len(EVERY) + 1) for some in combinations(EVERY, size)]
+
+
 @pytest.mark.skipif(not shutil.which("shellcheck"), reason="shellcheck is not installed")
-def test_a_linter_of_shells_has_nothing_to_say(tmp_path: Path) -> None:
-    script = tmp_path / "start-gate"
-    needed = ["metax.kmd >= 3, < 4", "metax.device.model == C500", "kernel.release >= 5.4"]
-    needed.append("nvidia.kmd >= 535")
-    script.write_text(render(needed))
-    done = subprocess.run(["shellcheck", script], capture_output=True, text=True, check=False)
+def test_a_linter_of_shells_has_nothing_to_say_whatever_is_asked(tmp_path: Path) -> None:
+    """One that asks for less has no less to be clean: a variable that nobody reads is a fault."""
+    for number, some in enumerate(SOME):
+        (tmp_path / f"{number}").write_text(render(some))
+    scripts = [tmp_path / f"{number}" for number in range(len(SOME))]
+    done = subprocess.run(["shellcheck", *scripts], capture_output=True, text=True, check=False)
     assert done.stdout == ""
+
+
+@pytest.mark.parametrize("some", SOME, ids=len)
+def test_every_variable_that_is_read_is_set(
+    shell: tuple[str, ...], host: Host, some: tuple
+) -> None:
+    """The script ends where one is not: `set -u`."""
+    done = host.kmd("3.8.30").start(shell, list(some), gate="warn")
+    assert (done.returncode, done.stdout) == (0, "started\n")
+    said = done.stderr.splitlines()
+    assert all(line.startswith("mxenv: start gate: ") for line in said), said
+
+
+def test_what_is_said_steers_no_terminal(shell: tuple[str, ...], host: Host) -> None:
+    done = host.kmd("3.8\x1b[2J\x07").start(shell, KMD)
+    assert "metax.kmd is 3.8?[2J? (" in done.stderr
+    assert done.stderr.replace("\n", "").isprintable()
+    done = host.start(shell, KMD, gate="off\nmxenv: all is well \\n%s *")
+    assert done.returncode == REFUSED
+    assert done.stderr == (
+        "mxenv: start gate: MXENV_GATE is 'off?mxenv: all is well \\n%s *', "
+        "which is none of enforce, warn, off\n"
+    )
 
 
 @pytest.mark.parametrize(("device", "model"), sorted(MODELS.items()))
