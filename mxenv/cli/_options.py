@@ -68,7 +68,8 @@ class _Size(click.ParamType):  # type: ignore[type-arg] # no such argument in al
             self.fail(f"{error.message}; {error.hint}", param, ctx)
 
 
-PATH = _Path(path_type=Path)
+# Who reads a file says why it cannot be read, and ends with that status: it is no wrong option.
+PATH = _Path(path_type=Path, readable=False)
 SIZE = _Size()
 MOST_JOBS = 256
 DAY = 86400.0

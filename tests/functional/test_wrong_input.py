@@ -153,6 +153,30 @@ def test_a_file_that_may_not_be_read_is_named(here: Path) -> None:
     assert "secret.json" in result.stderr
 
 
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "lock {}",
+        "fetch {}",
+        "build {} --check",
+        "verify {} --on local:",
+        "gate {}",
+        "lock-export {}",
+        "lock-merge {} {} {}",
+        "check local: --matrix {}",
+    ],
+)
+@pytest.mark.usefixtures("powerless")
+def test_a_file_that_may_not_be_read_is_no_wrong_option(here: Path, typed: str) -> None:
+    """What is wrong with a file has one status, whichever way the command was given it."""
+    (here / "pylock.plain.toml").chmod(0)
+    result = mxenv(*typed.format(*["pylock.plain.toml"] * 3).split())
+    assert result.exit_code == 5
+    assert result.stderr.startswith(
+        "error: pylock.plain.toml: cannot be read: permission denied\n"
+    )
+
+
 @pytest.mark.usefixtures("here")
 def test_nothing_is_written_when_something_is_wrong() -> None:
     before = sorted(Path().rglob("*"))
