@@ -23,12 +23,15 @@ NEW = "not known here"
 """What is said of a kind of place that a newer mxenv has found."""
 
 
-def sections(inventory: Inventory) -> tuple[Section, ...]:
-    """Return a table of each thing that is known of a model, and one of what is not."""
-    return tuple(section for section in _sections(inventory) if section.rows)
+def sections(inventory: Inventory, *, whole: bool = False) -> tuple[Section, ...]:
+    """Return a table of each thing that is known of a model, and one of what is not.
+
+    Places in code are counted, and each is named with its line if the ``whole`` is wanted.
+    """
+    return tuple(section for section in _sections(inventory, whole) if section.rows)
 
 
-def _sections(inventory: Inventory) -> Iterator[Section]:
+def _sections(inventory: Inventory, whole: bool) -> Iterator[Section]:  # noqa: FBT001 - passed on
     yield Section(
         kind="model",
         title=inventory.name,
@@ -49,10 +52,16 @@ def _sections(inventory: Inventory) -> Iterator[Section]:
         rows=tuple(_effort(found)),
     )
     yield Section(
-        kind="place",
+        kind="kind",
         title="What they are",
-        head=("kind", "places", "change", "the first", "why"),
+        head=("kind", "places", "change", "why"),
         rows=tuple(_kinds(found)),
+    )
+    yield Section(
+        kind="place",
+        title="Where they are",
+        head=("place", "kind", "name", "change"),
+        rows=tuple(_each(found)) if whole else (),
     )
     yield Section(
         kind="area",
@@ -118,10 +127,13 @@ def _kinds(found: Sequence[Place]) -> Iterator[tuple[str, ...]]:
     count = Counter(place.kind for place in found)
     dearest = sorted(count, key=lambda kind: (-order.index(KINDS[kind].change), -count[kind], kind))
     for kind in dearest:
-        first = next(place for place in found if place.kind == kind)
         known = KINDS[kind]
-        where = f"{first.file}:{first.line}"
-        yield known.title, str(count[kind]), known.change, where, known.why
+        yield known.title, str(count[kind]), known.change, known.why
+
+
+def _each(found: Sequence[Place]) -> Iterator[tuple[str, ...]]:
+    for place in found:
+        yield f"{place.file}:{place.line}", KINDS[place.kind].title, place.name, place.change
 
 
 def _beside(inventory: Inventory) -> Iterator[tuple[str, ...]]:

@@ -57,8 +57,8 @@ def COMMAND(  # noqa: N802, PLR0913 - a constant; every option is an argument
 
     MODEL is a folder with config.json, such a file, a file of weights (.safetensors, .gguf), a
     tree of source code, or what --out wrote. Of weights only headers are read: number formats and
-    sizes. In source code the places are found that a port has to look at. Which operators a model
-    calls is not looked at yet, and said.
+    sizes. In source code the places are found that a port has to look at, with -v each with its
+    line. Which operators a model calls is not looked at yet, and said.
     """
     from mxenv.api import operators  # noqa: PLC0415 - imported late: --help needs none of it
 
@@ -86,7 +86,8 @@ def _show(output: Output, inventory: Inventory) -> None:
     if output.format == "json":
         emit(inventory_file.to_json(inventory))
     else:
-        output.tables(inventory_table.sections(inventory))
+        whole = output.verbose or output.format == "html"
+        output.tables(inventory_table.sections(inventory, whole=whole))
 
 
 def _judge(

@@ -191,7 +191,10 @@ def test_the_effort_of_a_port_is_shown_by_what_has_to_be_done(tree: Path) -> Non
     done = ops(tree.parent, "port", status=0)
     lines = [line for line in done.stdout.splitlines() if not line.startswith("source ")]
     assert "\n".join(lines).startswith(PORT)
-    assert "inline PTX   1       rewrite  csrc/add.cu:1  PTX is NVIDIA's own" in done.stdout
+    assert "inline PTX   1       rewrite  PTX is NVIDIA's own" in done.stdout
+    assert "csrc/add.cu:1" not in done.stdout
+    whole = ops(tree.parent, "port", "-v", status=0)
+    assert "csrc/add.cu:1  inline PTX " in whole.stdout
     assert "Seen, and not counted as places\ncode  hits\ntest  1\n" in done.stdout
 
 

@@ -47,11 +47,25 @@ def test_places_are_counted_by_what_has_to_be_done_the_dearest_first() -> None:
         ("edit", "1", "a.cu (1)"),
         ("none", "1", "a.cu (1)"),
     )
-    assert [row[:4] for row in rows["place"]] == [
-        ("inline PTX", "3", "rewrite", "a.cu:1"),
-        ("assumed size of a warp", "1", "edit", "a.cu:4"),
-        ("CUDA kernel", "1", "none", "a.cu:3"),
+    assert [row[:3] for row in rows["kind"]] == [
+        ("inline PTX", "3", "rewrite"),
+        ("assumed size of a warp", "1", "edit"),
+        ("CUDA kernel", "1", "none"),
     ]
+    assert "place" not in rows
+
+
+def test_each_place_is_named_with_its_line_where_that_is_wanted() -> None:
+    hits = (
+        Hit(file="b.cu", line=7, kind="cuda-kernel", name="add"),
+        Hit(file="a.cu", line=2, kind="inline-ptx"),
+    )
+    inventory = Inventory(name="demo", reader="source", source="sha256:0", hits=hits)
+    (rows,) = (one.rows for one in sections(inventory, whole=True) if one.kind == "place")
+    assert rows == (
+        ("a.cu:2", "inline PTX", "", "rewrite"),
+        ("b.cu:7", "CUDA kernel", "add", "none"),
+    )
 
 
 def test_what_does_not_count_as_a_place_is_shown_beside_them() -> None:
