@@ -58,7 +58,8 @@ MANAGERS = {
 STEPS = {
     "apt": (
         "export DEBIAN_FRONTEND=noninteractive",
-        "apt-get update",
+        # Or a mirror that does not answer leaves old lists, and packages without their fixes.
+        "apt-get -o APT::Update::Error-Mode=any update",
         "apt-get install -y --no-install-recommends {packages}",
         "apt-get clean",
         "rm -rf /var/lib/apt/lists/* /var/cache/apt/*.bin /var/cache/debconf/*-old",
@@ -179,8 +180,14 @@ def _scratch(lock: Lock) -> Iterator[str]:
 
 def _stages(lock: Lock, base: Mapping[str, object]) -> Iterator[str]:
     below, groups = reference(lock), _groups(lock, base)
-    yield _block(f"FROM {below} AS wheels", "USER 0:0", *_wheels(lock, groups))
-    yield _block(f"FROM {below} AS image", "USER 0:0", *_image(lock, groups))
+    yield (
+        "# Each wheel, if it has the locked hash, is unpacked to where the base's Python looks.\n"
+        + _block(f"FROM {below} AS wheels", "USER 0:0", *_wheels(lock, groups))
+    )
+    yield (
+        "# System packages, added files, steps in their order; the wheels last, over all of it.\n"
+        + _block(f"FROM {below} AS image", "USER 0:0", *_image(lock, groups))
+    )
     yield (
         "# Nothing that the base provides may be another now; only then is the lock handed on.\n"
         + _block(
@@ -237,9 +244,19 @@ def _image(lock: Lock, groups: Sequence[Layer]) -> Iterator[str]:
         yield _system(lock)
     yield from _files(lock)
     for script in lock.run:
+        yield from _shown(script)
         yield f"RUN {listed(('/bin/sh', '-euc', script))}"
     for group in groups:
         yield f"COPY --from=wheels {places(_folder(group), '/')}"
+
+
+def _shown(script: str) -> Iterator[str]:
+    """Yield a script of many lines as comments: who reviews it reads no line breaks of JSON."""
+    lines = script.strip("\n").split("\n")
+    if len(lines) > 1:
+        for line in lines:
+            text = line.expandtabs(4).rstrip(" ")
+            yield f"#   {text if text.isprintable() else listed([text])}".rstrip(" ")
 
 
 def _system(lock: Lock) -> str:

@@ -79,6 +79,14 @@ def unread(host: Iterable[str]) -> tuple[str, ...]:
     return tuple(text for text in texts if text not in readable)
 
 
+def limits(host: Iterable[str], *, gated: bool) -> Iterator[str]:
+    """Yield what an image with these constraints does not ask of its host when it starts."""
+    if not gated:
+        yield "scratch has no shell: the image has no start gate, `mxenv verify` checks a node"
+    elif left := unread(host):
+        yield f"the start gate cannot check {', '.join(left)}: `mxenv verify` does"
+
+
 def _readable(host: Iterable[str]) -> Iterator[tuple[str, Constraint]]:
     """Yield the constraints that a shell can check, in a stable order."""
     for text in sorted(set(host)):

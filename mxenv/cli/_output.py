@@ -104,10 +104,10 @@ class Output:
         return _progress.nodes_done(quiet=self.quiet)
 
     def steps_done(self) -> AbstractContextManager[Callable[[str], None] | None]:
-        """Give what is to be told which step something long is at."""
+        """Give what is to be told which step something long is at, and what is said in it."""
         from mxenv.cli import _progress  # noqa: PLC0415 - imported late: only for what is long
 
-        return _progress.steps_done(quiet=self.quiet)
+        return _progress.steps_done(quiet=self.quiet, verbose=self.verbose)
 
     def values(self, schema: str, values: Mapping[str, object]) -> None:
         """Print a small result: one ``name  value`` a line, or a JSON object."""

@@ -61,10 +61,19 @@ def nodes_done(*, quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
 
 
 @contextmanager
-def steps_done(*, quiet: bool) -> Iterator[Callable[[str], None] | None]:
-    """Give what is to be told which step something long is at."""
-    if quiet or not sys.stderr.isatty():
+def steps_done(*, quiet: bool, verbose: bool) -> Iterator[Callable[[str], None] | None]:
+    """Give what is to be told which step something long is at, and what is said in it.
+
+    What is said begins with a blank, and is for those who want to see all. A log gets each step in
+    a line of its own, or nobody could tell where something hangs.
+    """
+    if quiet:
         yield None
+        return
+    if not sys.stderr.isatty():
+        from mxenv.cli._output import tell  # noqa: PLC0415 - that module brings this one
+
+        yield lambda text: tell(text) if verbose or not text.startswith(" ") else None
         return
     from rich.console import Console  # noqa: PLC0415 - imported late: only for a terminal
     from rich.markup import escape  # noqa: PLC0415 - the same
@@ -73,6 +82,10 @@ def steps_done(*, quiet: bool) -> Iterator[Callable[[str], None] | None]:
     with console.status("") as status:
 
         def told(step: str) -> None:
+            if step.startswith(" "):
+                if verbose:
+                    console.print(step, markup=False, highlight=False)
+                return
             room = max(1, console.width - 4)
             status.update(escape(step if len(step) <= room else f"{step[: room - 1]}…"))
 

@@ -35,7 +35,12 @@ def COMMAND(output: Output, *, lock: Path, wish: Wish) -> None:  # noqa: N802 - 
         output.note(f"note: {note}")
     output.values("mxenv.built/1", _said(result))
     if result.changed:
-        output.note(f"{lock}: the image's digests are written into it")
+        output.note(f"{lock}: {_written(wish)} written into it")
+
+
+def _written(wish: Wish) -> str:
+    # An engine's image has another digest each time, and the lock has none of it.
+    return "what the engine was given is" if wish.runs else "the image's digests are"
 
 
 def _said(result: BuildResult) -> dict[str, object]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import IO, TYPE_CHECKING, BinaryIO
 
-from mxenv import rendering
+from mxenv import rendering, start_gate
 from mxenv._files import whole
 from mxenv.engines import Engine, Order, Product, _context
 from mxenv.engines._conversation import Conversation, connected, heard
@@ -70,6 +70,7 @@ def build(order: Order) -> Product:
         seconds=(("build", built - began), ("look", looked - built), ("publish", ended - looked)),
         notes=(
             "an engine's image has another digest each time: the lock names what it was made from",
+            *start_gate.limits(order.lock.host, gated=order.base != SCRATCH),
         ),
     )
 

@@ -329,10 +329,7 @@ def _notes(order: Order, base: _Base) -> Iterator[str]:
             "which files the base holds is not known: whether a package brings one of them, too, "
             "was not looked at; `mxenv lock` without --snapshot finds out"
         )
-    if order.base == SCRATCH:
-        yield "scratch has no shell: the image has no start gate, `mxenv verify` checks a node"
-    elif unread := start_gate.unread(order.lock.host):
-        yield f"the start gate cannot check {', '.join(unread)}: `mxenv verify` does"
+    yield from start_gate.limits(order.lock.host, gated=order.base != SCRATCH)
 
 
 ENGINE = Engine(title="OCI image, without a daemon", build=build, compressions=(GZIP, ZSTD))

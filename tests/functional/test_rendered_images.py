@@ -11,6 +11,7 @@ from _locked import scratch_lock, write_lock
 from click.testing import CliRunner
 
 from mxenv.api import rendering
+from mxenv.cli import _progress
 from mxenv.cli._front import FRONT
 
 if TYPE_CHECKING:
@@ -37,8 +38,8 @@ def lock(tmp_path: Path) -> Path:
     return write_lock(tmp_path, scratch_lock(tmp_path))
 
 
-def run(lock: Path, *words: object) -> tuple[int, str, str]:
-    environment = {"MXENV_CACHE_DIR": str(lock.parent / "cache")}
+def run(lock: Path, *words: object, **environ: str) -> tuple[int, str, str]:
+    environment = {"MXENV_CACHE_DIR": str(lock.parent / "cache"), "MXENV_CONFIG": "", **environ}
     done = CliRunner().invoke(FRONT, ["build", *map(str, (lock, *words))], env=environment)
     return done.exit_code, done.stdout, done.stderr
 
@@ -71,6 +72,52 @@ def test_a_context_holds_what_is_needed_and_nothing_else(lock: Path, tmp_path: P
         "mxenv/share/start-gate",
         "mxenv/share/verdict.json",
     ]
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (("--engine", "docker", "--with-base"), "--with-base is for a layout"),
+        (("--render", "--with-base"), "--with-base is for a layout"),
+        (("--network", "host"), "nothing is run here"),
+        (("--render", "--network", "host"), "nothing is run here"),
+        (("--engine", "docker", "--sign", "key.pem"), "stays in the engine has no place for a"),
+        (("--engine", "docker", "--sign", "key.pem", "--out", "a.tar"), "in an archive has no"),
+    ],
+)
+def test_what_would_be_left_undone_in_silence_is_refused(
+    lock: Path, more: tuple[str, ...], said: str
+) -> None:
+    status, _, complaint = run(lock, *more)
+    assert (status, said in complaint) == (2, True), complaint
+
+
+def test_what_all_builds_are_given_may_mean_nothing_to_one(lock: Path, tmp_path: Path) -> None:
+    """Defaults in a file are for those builds that can."""
+    defaults = tmp_path / "config.toml"
+    defaults.write_text('[options.build]\nnetwork = "host"\n')
+    status, out, complaint = run(lock, "--render", MXENV_CONFIG=str(defaults))
+    assert (status, "FROM scratch" in out) == (0, True), complaint
+
+
+class TestTheStepsOfAnEngine:
+    """They are told where no terminal is, too: a log that says nothing says not where it hangs."""
+
+    @pytest.mark.parametrize(
+        ("verbose", "said"), [(False, "Step 1/1 : RUN a\n"), (True, "Step 1/1 : RUN a\n a says\n")]
+    )
+    def test_a_log_has_each_step_and_if_wanted_what_is_said_in_it(
+        self, capsys: pytest.CaptureFixture[str], *, verbose: bool, said: str
+    ) -> None:
+        with _progress.steps_done(quiet=False, verbose=verbose) as told:
+            assert told is not None
+            told("Step 1/1 : RUN a")
+            told(" a says")
+        assert capsys.readouterr() == ("", said)
+
+    def test_who_wants_silence_is_told_nothing(self) -> None:
+        with _progress.steps_done(quiet=True, verbose=True) as told:
+            assert told is None
 
 
 @pytest.mark.parametrize("more", [("--check",), ("--push", "127.0.0.1:1/a")])

@@ -101,7 +101,8 @@ def test_the_lock_comes_last_and_only_out_of_the_stage_that_was_checked() -> Non
 def test_system_packages_are_installed_in_one_order_and_leave_no_lists() -> None:
     (step,) = [text for text in of("RUN", read(LOCK)) if "apt-get" in text]
     ran = " ".join(step.split())
-    assert "apt-get install -y --no-install-recommends jq libxml2=2.9.14 && apt-get clean" in ran
+    assert "apt-get -o APT::Update::Error-Mode=any update && apt-get install" in ran
+    assert "-y --no-install-recommends jq libxml2=2.9.14 && apt-get clean" in ran
     assert "rm -rf /var/lib/apt/lists/*" in ran
 
 
@@ -123,6 +124,20 @@ def test_each_distribution_has_its_own_manager(system: str, said: str) -> None:
 def test_an_unknown_distribution_is_refused(facts: tuple[tuple[str, str], ...]) -> None:
     with pytest.raises(Incompatible, match="is not known"):
         rendering.render(replace(LOCK, facts=facts), BASE)
+
+
+def test_a_step_of_many_lines_can_be_read_above_it() -> None:
+    script = "\n# why\nif x; then\n\ty \\\n    z\x1b\r\nfi  \n\n"
+    lines = rendering.render(replace(LOCK, run=(script, "one line")), BASE).splitlines()
+    at = lines.index("#   # why")
+    assert lines[at + 1 : at + 5] == [
+        "#   if x; then",
+        "#       y \\",
+        '#   ["    z\\u001b\\r"]',
+        "#   fi",
+    ]
+    assert lines[at + 5] == f"RUN {rendering.listed(('/bin/sh', '-euc', script))}"
+    assert lines[at + 6] == 'RUN ["/bin/sh", "-euc", "one line"]'
 
 
 def test_files_come_before_steps_and_steps_before_wheels() -> None:

@@ -3,13 +3,22 @@ from __future__ import annotations
 import pytest
 
 from mxenv.errors import UsageError
-from mxenv.start_gate import render, unread
+from mxenv.start_gate import limits, render, unread
 
 
 def calls(*host: str) -> list[str]:
     """Return the lines of the script that check something."""
     names = ("driver '", "nvidia '", "kernel '", "models '", "node '")
     return [line for line in render(host).splitlines() if line.startswith(names)]
+
+
+def test_what_no_shell_can_ask_of_a_host_is_told() -> None:
+    host = ["metax.kmd >= 3.8", "metax.device.state == available"]
+    (said,) = limits(host, gated=True)
+    assert "cannot check metax.device.state == available" in said
+    assert list(limits(host[:1], gated=True)) == []
+    (said,) = limits(host, gated=False)
+    assert "no start gate" in said
 
 
 def test_without_requirements_the_script_asks_nothing_of_the_host() -> None:
