@@ -86,7 +86,10 @@ def verify(root: Path, told: Callable[[int], None] = lambda _: None) -> tuple[Ke
     """Read all of it, and return the layers that are not what was written; they are removed."""
     damaged = _cache_room.damaged(root, told)
     if damaged:
-        _cache_room.discard(root, damaged)
+        named = ", ".join(layer.blob or layer.key for layer in damaged)
+        _all_gone(
+            root, _cache_room.discard(root, damaged), f"damaged, and cannot be removed: {named}"
+        )
     return damaged
 
 
@@ -94,14 +97,27 @@ def prune(root: Path, size: int) -> Freed:
     """Remove what was not used for longest, until no more than ``size`` bytes are there."""
     if not root.is_dir():
         return Freed()
-    return _cache_room.trim(root, size)
+    freed = _cache_room.trim(root, size)
+    _all_gone(root, freed, "what is kept cannot be removed")
+    return freed
+
+
+def _all_gone(root: Path, freed: Freed, what: str) -> None:
+    if freed.refused:
+        raise EngineError(
+            f"{what}: {freed.refused}",
+            context=str(root),
+            hint="let the user do it whose cache it is, or set MXENV_CACHE_DIR to a cache of yours",
+        )
 
 
 def pruned(root: Path, size: int) -> str:
     """Do so after a build, and say what a user should know of it; nothing in most cases."""
     if _cache_room.held(root) <= size:
         return ""
-    freed = prune(root, size)
+    freed = _cache_room.trim(root, size)
+    if freed.refused:
+        return f"the cache holds {freed.left} bytes, more than {size}, and {freed.refused}"
     said = f"{freed.layers} layers were removed from the cache, not used for longest"
     if freed.left > size:
         return f"{said}; it still holds {freed.left} bytes, more than {size}: they are in use"

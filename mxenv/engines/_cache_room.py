@@ -42,6 +42,8 @@ class Freed:
     """Bytes that are still there."""
     in_use: int = 0
     """Layers that a running build uses, and that would have been removed."""
+    refused: str = ""
+    """Why some could not be removed, if any could not."""
 
 
 def kept(root: Path) -> tuple[Kept, ...]:
@@ -137,6 +139,7 @@ def trim(root: Path, size: int) -> Freed:
         freed = _sweep(root, layers, since)
         total = held(root)
         removed = in_use = 0
+        refused = ""
         left = list(layers)
         for layer in layers:
             if total <= size:
@@ -145,20 +148,25 @@ def trim(root: Path, size: int) -> Freed:
                 in_use += 1
                 continue
             left.remove(layer)
-            gone = _remove(root, layer, left)
-            total, freed, removed = total - gone, freed + gone, removed + 1
-    return Freed(layers=removed, bytes=freed, left=total, in_use=in_use)
+            gone, why = _remove(root, layer, left)
+            total, freed, refused = total - gone, freed + gone, refused or why
+            removed += not why
+    return Freed(layers=removed, bytes=freed, left=total, in_use=in_use, refused=refused)
 
 
 def discard(root: Path, layers: Iterable[Kept]) -> Freed:
     """Remove these layers, unless they were used or made anew since they were looked at."""
+    freed = removed = 0
+    refused = ""
     with _cache_use.alone(root):
         there = kept(root)
-        gone = [layer for layer in layers if layer in there]
-        left = [layer for layer in there if layer not in gone]
-        freed = sum(_remove(root, layer, left) for layer in gone)
+        wanted = [layer for layer in layers if layer in there]
+        left = [layer for layer in there if layer not in wanted]
+        for layer in wanted:
+            gone, why = _remove(root, layer, left)
+            freed, removed, refused = freed + gone, removed + (not why), refused or why
         remaining = held(root)
-    return Freed(layers=len(gone), bytes=freed, left=remaining)
+    return Freed(layers=removed, bytes=freed, left=remaining, refused=refused)
 
 
 def _sweep(root: Path, layers: Iterable[Kept], since: int | None) -> int:
@@ -173,15 +181,22 @@ def _sweep(root: Path, layers: Iterable[Kept], since: int | None) -> int:
     return freed
 
 
-def _remove(root: Path, layer: Kept, left: Iterable[Kept]) -> int:
-    """Remove a layer, its record first; its bytes only if no other layer has the same."""
+def _remove(root: Path, layer: Kept, left: Iterable[Kept]) -> tuple[int, str]:
+    """Remove a layer, its record first; its bytes only if no other layer has the same.
+
+    Return how many bytes that freed, and why it could not be removed, if so.
+    """
     freed = 0
     paths = [root / "layers" / layer.key]
     if layer.blob and all(other.blob != layer.blob for other in left):
         paths.append(root / "blobs" / layer.blob)
     for path in paths:
-        with suppress(OSError):
+        try:
             size = path.stat().st_size
             path.unlink()
-            freed += size
-    return freed
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            return freed, error.strerror or str(error)
+        freed += size
+    return freed, ""

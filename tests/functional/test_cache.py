@@ -522,6 +522,20 @@ def test_a_cache_of_another_user_is_shared(cache: Cache, tmp_path: Path) -> None
     assert "set MXENV_CACHE_DIR" in said
 
 
+def test_what_may_not_be_removed_is_not_said_to_be_gone(cache: Cache, tmp_path: Path) -> None:
+    keep(cache, "a")
+    open_to_all(tmp_path)
+    said = as_nobody(lambda: caching.prune(cache.root, 0))
+    assert said.startswith("what is kept cannot be removed: Permission denied; ")
+    noted = as_nobody(lambda: caching.pruned(cache.root, 0))
+    assert noted.endswith("more than 0, and Permission denied")
+    assert cache.find("a")
+    blob = next((cache.root / "blobs").iterdir())
+    blob.write_bytes(b"rubbish")
+    said = as_nobody(lambda: caching.verify(cache.root))
+    assert said.startswith(f"damaged, and cannot be removed: {blob.name}: Permission denied; ")
+
+
 class TestWhereItLies:
     def test_the_environment_says(self) -> None:
         assert caching.cache_root({"MXENV_CACHE_DIR": "/x", "XDG_CACHE_HOME": "/y"}) == Path("/x")
