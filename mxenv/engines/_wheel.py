@@ -85,6 +85,9 @@ def opened(
     ``modules`` compiles what is to have bytecode.
     """
     name = package.wheel.name
+    if path.exists() and not path.is_file():
+        # To open a FIFO would wait for ever.
+        raise WheelError("is not a file", context=str(path))
     try:
         file = path.open("rb")
     except FileNotFoundError:
@@ -232,7 +235,8 @@ class _Plan:
             raise
         # The library's parser asserts, and lets errors of configparser pass.
         except Exception as error:
-            raise self._refusal(name, f"is not understood: {error!r}") from error
+            why = " ".join(str(error).split()) or "an entry point is no name and module:function"
+            raise self._refusal(name, f"is not understood: {why}") from error
         for script, module, attribute, _ in points:
             if unsafe(script) or "/" in script:
                 raise self._refusal(name, f"{script!r} is no name for a script")

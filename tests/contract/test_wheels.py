@@ -6,6 +6,7 @@ import csv
 import gzip
 import hashlib
 import io
+import os
 import random
 import stat
 import struct
@@ -481,6 +482,25 @@ def test_a_wheel_with_another_hash_than_was_locked_is_refused(tmp_path: Path) ->
     with pytest.raises(WheelError, match=package.wheel.sha256) as caught:
         layer(tmp_path, other)
     assert "mxenv fetch" in caught.value.hint
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+def test_what_is_no_file_is_refused_and_nobody_waits_for_it(
+    tmp_path: Path, make: Callable[[Path], None]
+) -> None:
+    package = Made().write(tmp_path)
+    path = tmp_path / package.wheel.name
+    path.unlink()
+    make(path)
+    with pytest.raises(WheelError, match="is not a file"), opened(path, package, target()):
+        pass
+
+
+def test_an_entry_point_that_is_no_reference_is_said_in_words(tmp_path: Path) -> None:
+    package = Made(entry_points="[console_scripts]\nx = pkg:main);import os;(\n").write(tmp_path)
+    path = tmp_path / package.wheel.name
+    with pytest.raises(WheelError, match="no name and module:function"):
+        opened(path, package, target()).__enter__()
 
 
 def test_a_wheel_that_is_not_there_says_how_to_get_it(tmp_path: Path) -> None:
