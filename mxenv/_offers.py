@@ -151,7 +151,8 @@ def _links(answer: requests.Response) -> tuple[Link, ...]:
 
 def _folder(location: str, _: Line) -> tuple[Link, ...]:
     try:
-        names = sorted(path.name for path in Path(location).iterdir())
+        # To read what is no file may never come to an end.
+        names = sorted(path.name for path in Path(location).iterdir() if path.is_file())
     except OSError as error:
         raise IndexFailed(f"cannot be read: {error.strerror}", context=location) from None
     return tuple(Link(name=name, url=str(Path(location, name))) for name in names)

@@ -88,17 +88,17 @@ def run(arguments: Sequence[str], indexes: Indexes) -> subprocess.CompletedProce
 
 def program() -> str:
     """Return the path of uv."""
-    import uv  # noqa: PLC0415 - imported late: only a resolution needs it
-
     try:
+        import uv  # noqa: PLC0415 - imported late: only a resolution needs it
+
         return os.fsdecode(uv.find_uv_bin())
-    except FileNotFoundError as error:
+    except (ImportError, FileNotFoundError) as error:
+        # The image for nodes leaves it out: nobody resolves requirements there.
         raise EngineError("uv's program is not there", hint="install mxenv again") from error
 
 
 def where(indexes: Indexes, folder: Path) -> Iterator[str]:
     """Yield the arguments that name places; ``folder`` takes what uv is to find in folders."""
-    # Who asks for no network gets none: what uv remembers of a page is uv's to say.
     alone = indexes.no_index or indexes.offline
     pages = [place for place in find_links(indexes) if alone and "://" in place]
     files = _folders.merged(place for place in find_links(indexes) if place not in pages)
@@ -119,7 +119,8 @@ def _index(indexes: Indexes) -> Iterator[str]:
     if indexes.no_index:
         yield "--no-index"
     if indexes.offline:
-        yield "--offline"
+        # Nor what uv remembers: elsewhere it remembers something else, or nothing.
+        yield from ("--offline", "--no-cache")
 
 
 def find_links(indexes: Indexes) -> Iterator[str]:

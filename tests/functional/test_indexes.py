@@ -17,7 +17,7 @@ from packaging.utils import parse_wheel_filename
 from mxenv.api.project import read_lock
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from _index import Index
 
@@ -263,6 +263,30 @@ class TestWithoutANetwork:
         assert done.returncode == 0, done.stderr
         assert versions(project) == {"mx-lib": "3.0"}
         assert first.asked == []
+
+    @pytest.mark.parametrize("make", [os.mkfifo, Path.mkdir])
+    def test_what_has_a_wheels_name_and_is_no_file_is_passed_over(
+        self, project: Path, make: Callable[[Path], None]
+    ) -> None:
+        """Whoever opens a pipe waits for somebody to write to it."""
+        wheel = _index.wheel(project / "house", "mx-lib", "1.0")
+        (project / "odd").mkdir()
+        make(project / "odd" / wheel.name)
+        where = ("--offline", "--find-links", "odd", "--find-links", "house")
+        for command in (("lock", "images/small/image.toml"), ("fetch", str(LOCK))):
+            done = mxenv(project, *command, *where)
+            assert (done.returncode, done.stderr) == (0, "")
+
+    def test_what_was_read_of_an_index_before_counts_for_nothing(
+        self, project: Path, first: Index
+    ) -> None:
+        """Or the same command would take other wheels on the next machine."""
+        (project / "house").mkdir()
+        assert lock(project, default=first.url).returncode == 0
+        for places in ((), ("--find-links", "house"), ("--find-links", f"{first.url}/mx-lib/")):
+            done = lock(project, "--offline", *places, default=first.url)
+            assert done.returncode == 6
+            assert "mx-lib" in done.stderr
 
     def test_what_it_lacks_is_named(self, project: Path) -> None:
         (project / "house").mkdir()
