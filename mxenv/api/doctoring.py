@@ -71,13 +71,15 @@ def _cache_folder(root: Path) -> Finding:
 
 
 def _uv() -> Finding:
-    import uv  # noqa: PLC0415 - imported late: only for this
-
     try:
+        import uv  # noqa: PLC0415 - imported late: only for this
+
         program = os.fsdecode(uv.find_uv_bin())
         completed = subprocess.run(  # noqa: S603 - the program that our own dependency brought
             [program, "--version"], capture_output=True, text=True, check=True, timeout=SECONDS
         )
+    except ImportError:
+        return _missing("MX503", "uv", "is not here: nothing can be locked", "Install mxenv again.")
     except (OSError, subprocess.SubprocessError) as error:
         return _missing("MX503", "uv", f"does not run: {error}", "Install mxenv again.")
     return _fine("MX503", "uv", f"{completed.stdout.strip()} in {program}")

@@ -203,7 +203,7 @@ def _running(api: APIClient, image: str) -> Iterator[str]:
 def _published(api: APIClient, order: Order, image: str, archive: Path) -> tuple[str, str]:
     """Put the image where it goes; return the digest of its manifest, if it has one, and a name."""
     if order.push is not None:
-        return _pushed(api, order.push, image)
+        return _pushed(api, order, order.push, image)
     if order.out is None:
         _named(api, image, order.lock.name, "latest")
         return "", f"{order.lock.name}:latest"
@@ -233,7 +233,7 @@ def _named(api: APIClient, image: str, repository: str, tag: str) -> None:
         api.tag(image, repository, tag)
 
 
-def _pushed(api: APIClient, reference: str, image: str) -> tuple[str, str]:
+def _pushed(api: APIClient, order: Order, reference: str, image: str) -> tuple[str, str]:
     head, slash, last = reference.partition("@")[0].rpartition("/")
     name, _, tag = last.partition(":")
     repository = f"{head}{slash}{name}"
@@ -243,14 +243,28 @@ def _pushed(api: APIClient, reference: str, image: str) -> tuple[str, str]:
         for answer in api.push(repository, tag or "latest", stream=True, decode=True):
             problem = str(answer.get("error", problem))
             digest = (answer.get("aux") or {}).get("Digest", digest)
-    if problem or not digest:
-        reason = clean(problem) or "the engine names no digest"
+    if problem:
         raise EngineError(
-            f"cannot be pushed: {reason}",
+            f"cannot be pushed: {clean(problem)}",
             context=reference,
             hint="`docker login` if it asks who you are; the steps are kept for the next build",
         )
+    if not digest:
+        there = places.source_of(f"{places.IMAGE}:{repository}:{tag or 'latest'}")
+        digest = arrived(there, order.lock.target.platform, image)
     return digest, f"{repository}@{digest}"
+
+
+def arrived(source: Source, platform: str, image: str) -> str:
+    """Return the digest of the manifest that a registry has of an image: podman does not say it."""
+    found = describe(source, platform)
+    if found.config.digest != image:
+        raise EngineError(
+            f"is {found.config.digest} by now, and not {image}, which was pushed",
+            context=source.name,
+            hint="does somebody else push by this name? Give the image one of its own",
+        )
+    return found.manifest.digest
 
 
 def _names(api: APIClient, image: str) -> frozenset[str]:

@@ -13,6 +13,7 @@ from dataclasses import replace
 from http.client import IncompleteRead
 from typing import TYPE_CHECKING
 
+import _layouts as layouts
 import pytest
 import requests
 from _locked import debian_lock, dist_info
@@ -26,6 +27,8 @@ from mxenv.engines._conversation import Conversation, connected, heard
 from mxenv.engines._wheel import opened
 from mxenv.errors import EngineError, LayoutError, LockError, UsageError, WheelError
 from mxenv.image import AddedFile
+from mxenv.stores import layout
+from mxenv.stores.description import describe
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -451,3 +454,18 @@ class TestWhereAnImageGoes:
         (tmp_path / "folder.tar").mkdir()
         with pytest.raises(UsageError, match="an archive of the engine is a file"):
             docker.build(replace(order, out=tmp_path / "folder.tar"))
+
+
+class TestWhatARegistryHasThen:
+    """Podman does not say by which digest it has pushed: the registry is asked."""
+
+    def test_it_is_the_manifest_of_the_image_that_was_pushed(self, tmp_path: Path) -> None:
+        source = layout.open_source(str(layouts.image(tmp_path / "layout", [layouts.file("a")])))
+        found = describe(source, "linux/amd64")
+        said = docker.arrived(source, "linux/amd64", found.config.digest)
+        assert said == source.manifest("linux/amd64")[0].digest
+
+    def test_another_image_by_that_name_is_not_taken_for_it(self, tmp_path: Path) -> None:
+        source = layout.open_source(str(layouts.image(tmp_path / "layout", [layouts.file("a")])))
+        with pytest.raises(EngineError, match="which was pushed"):
+            docker.arrived(source, "linux/amd64", f"sha256:{'0' * 64}")

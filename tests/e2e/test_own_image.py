@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from _chain import MXENV, succeed
+from _chain import MXENV, run, succeed
 
 import mxenv
 
@@ -62,6 +63,39 @@ def test_it_sees_the_node_through_the_mount(on_a_node: Run) -> None:
     for key in ("os.id", "os.version", "libc.version"):
         assert seen[key]
         assert seen[key] == local[key]
+
+
+def test_that_it_resolves_nothing_is_no_bug(engine: str, image: str, tmp_path: Path) -> None:
+    described = tmp_path / "image.toml"
+    described.write_text(
+        'schema = "mxenv.image/1"\nname = "a"\nbase = "scratch"\naccelerator = "none"\n'
+        '[python]\nversion = "3.11"\nrequires = ["click"]\n'
+    )
+    mounted = ("--network", "none", "--volume", f"{described}:/image.toml:ro", "--workdir", "/")
+    started = (engine, "run", "--rm", *mounted, image)
+    done = run(*started, "doctor")
+    assert (done.returncode, "is not here: nothing can be locked" in done.stdout) == (1, True)
+    done = run(*started, "lock", "image.toml", "--out", "/tmp/pylock.a.toml")  # noqa: S108 - in there
+    assert (done.returncode, "uv's program is not there" in done.stderr) == (6, True), done.stderr
+
+
+def test_it_ends_when_it_is_told_to(engine: str, image: str) -> None:
+    """As the page on clusters has it: a shell that is PID 1 dies of no signal by itself."""
+    page = (ROOT / "docs" / "how-to" / "run-on-a-cluster.md").read_text()
+    script = page.partition("            - |\n")[2].partition("          securityContext")[0]
+    options = ("--detach", "--network", "none", "--volume", "/:/host:ro", "--read-only")
+    name = succeed(engine, "run", *options, "--entrypoint", "sh", image, "-c", script).strip()
+    try:
+        began = time.monotonic()
+        while "metax.kmd" not in succeed(engine, "logs", name):
+            assert time.monotonic() - began < 60, succeed(engine, "logs", name)
+            time.sleep(0.5)
+        began = time.monotonic()
+        succeed(engine, "stop", "--time", "60", name)
+        assert time.monotonic() - began < 20
+        assert succeed(engine, "inspect", "--format", "{{.State.ExitCode}}", name).strip() == "0"
+    finally:
+        succeed(engine, "rm", "--force", name)
 
 
 def _observed(said: object) -> dict[str, set[str]]:
