@@ -31,6 +31,11 @@ PATIENCE = 120.0
 PASSING = frozenset({408, 429, 500, 502, 503, 504})
 """HTTP statuses that the next attempt may well not meet."""
 AGAIN = "run `mxenv fetch` again: it goes on where this ended; or name a mirror with --index"
+NETWORK = "check the network, or name another index with --index"
+CERTIFICATE = (
+    "if you trust whoever vouches for that server, as a proxy of your site, name the file of its "
+    "certificate in SSL_CERT_FILE"
+)
 OK, PARTIAL, NOT_SATISFIABLE = 200, 206, 416
 _CHUNK = 1 << 16
 _SECONDS = (10.0, 60.0)
@@ -112,7 +117,9 @@ def _put(wanted: Wanted, target: Path, part: Path, file: BufferedRandom, line: L
                     # What came is what the next run does not have to load again.
                     keep = file.seek(0, os.SEEK_END) > 0
                     raise IndexFailed(
-                        f"{wanted.name}: {failure}", context=host_of(wanted.location), hint=AGAIN
+                        f"{wanted.name}: {failure}",
+                        context=host_of(wanted.location),
+                        hint=advice(failure, AGAIN),
                     )
             else:
                 _copy(wanted, file, line)
@@ -231,6 +238,11 @@ def status(answer: requests.Response) -> str:
     wish = answer.headers.get("Retry-After", "")
     more = f" (Retry-After: {wish[:40]})" if answer.status_code in PASSING and wish else ""
     return f"HTTP {answer.status_code} {answer.reason}{more}"
+
+
+def advice(failure: str, usual: str = NETWORK) -> str:
+    """Return what to do about ``failure``; who does not trust a server may ask it for ever."""
+    return CERTIFICATE if "certificate" in failure else usual
 
 
 def _digest(file: BufferedRandom) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
@@ -61,7 +62,9 @@ def credentials(urls: Iterable[str]) -> Credentials:
 
 
 def _trust(session: requests.Session) -> None:
-    """Trust what uv trusts: ``SSL_CERT_FILE``, if requests is told nothing of its own."""
+    """Trust what uv trusts, as far as it is there, if requests is told nothing of its own."""
     own = os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("CURL_CA_BUNDLE")
-    if not own and (bundle := os.environ.get("SSL_CERT_FILE")):
-        session.verify = bundle
+    named = (os.environ.get(name, "") for name in ("SSL_CERT_FILE", "SSL_CERT_DIR"))
+    there = [place for place in named if place and Path(place).exists()]
+    if there and not own:
+        session.verify = there[0]

@@ -17,6 +17,7 @@ from mxenv._download import (
     PASSING,
     PATIENCE,
     Line,
+    advice,
     asked,
     host_of,
     pause,
@@ -126,8 +127,7 @@ def _page(url: str, line: Line) -> tuple[Link, ...]:
                 wish = retry_after(answer.headers.get("Retry-After", ""))
         except (requests.RequestException, urllib3.exceptions.HTTPError) as error:
             said = reason(error)
-    hint = "check the network, or name another index with --index"
-    raise IndexFailed(said or "stopped", context=host_of(url), hint=hint)
+    raise IndexFailed(said or "stopped", context=host_of(url), hint=advice(said))
 
 
 def _links(answer: requests.Response) -> tuple[Link, ...]:

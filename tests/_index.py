@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import io
 import json
+import ssl
 import tarfile
 import threading
 import time
@@ -164,8 +165,11 @@ class Index:
 
 
 @contextmanager
-def serve(folder: Path) -> Iterator[Index]:
-    """Serve the wheels in ``folder`` as a simple index (PEP 503) on loopback."""
+def serve(folder: Path, *, authority: Path | None = None) -> Iterator[Index]:
+    """Serve the wheels in ``folder`` as a simple index (PEP 503) on loopback.
+
+    With TLS if there is an ``authority``: a folder with the certificate and key of a server.
+    """
     index = Index()
 
     class Handler(BaseHTTPRequestHandler):
@@ -178,7 +182,14 @@ def serve(folder: Path) -> Iterator[Index]:
             """Say nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    index.url = f"http://127.0.0.1:{server.server_port}/simple"
+    scheme = "https" if authority else "http"
+    if authority:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(authority / "server.crt", authority / "server.key")
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        # Who does not trust it hangs up, and that is no news.
+        server.handle_error = lambda *_: None
+    index.url = f"{scheme}://127.0.0.1:{server.server_port}/simple"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()
     try:

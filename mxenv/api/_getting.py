@@ -109,9 +109,10 @@ def _found(  # noqa: PLR0913, PLR0917 - a file, where it may be, and what became
 def _failure(name: str, problems: list[MxenvError], job: Job) -> MxenvError:
     """Return what to raise for a file that no place has; a wrong one is the worst."""
     if not problems:
-        places = ", ".join(map(str, job.places)) or "there is no place to look into"
+        places = ", ".join(map(str, job.places))
+        asked = f"no index has {name} (asked: {places})"
         return IndexFailed(
-            f"no index has {name} (asked: {places})",
+            asked if places else f"there is no place to look for {name}",
             hint="name an index or a folder that has it: --index, --find-links",
         )
     wrong = [problem for problem in problems if isinstance(problem, WheelError)]

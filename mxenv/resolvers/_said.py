@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NoReturn
 
-from mxenv.errors import Incompatible, IndexFailed, UsageError
+from mxenv.errors import EngineError, Incompatible, IndexFailed, UsageError
 
 BUILD = (
     "leave out --only-binary and it is built from source; or build a wheel (`pip wheel NAME`) and "
@@ -23,6 +23,7 @@ _DAMAGED = re.compile(
 )
 _REFUSED = ("could not be queried", "403 Forbidden")
 _NO_PAGE = ("unexpected JSON", "unexpected HTML", "Unsupported `Content-Type`")
+_MEMORY = "Failed to initialize cache"
 _BUILT = ("Failed to build", "The build backend returned an error", "Call to `")
 
 
@@ -55,6 +56,8 @@ def fail(said: str) -> NoReturn:
         raise Incompatible(" ".join(words[1:]) or text, hint=_hint(hints))
     if "invalid value" in text or "unexpected argument" in text:
         raise UsageError(words[0])
+    if _MEMORY in words[0]:
+        raise EngineError(f"uv failed: {': '.join(words)}", hint="name another in UV_CACHE_DIR")
     raise IndexFailed(f"uv failed: {words[0]}{f': {words[-1]}' if len(words) > 1 else ''}")
 
 
@@ -75,10 +78,13 @@ def _index_failed(words: list[str], text: str, hints: list[str]) -> None:
             hint="add a wheel of it with --find-links, or ask for another version",
         )
     if any(mark in text for mark in _UNREACHABLE):
+        from mxenv import _download  # noqa: PLC0415 - imported late: it needs requests
+
+        usual = f"{_download.NETWORK} or UV_DEFAULT_INDEX"
         raise IndexFailed(
             f"the package index cannot be used: {words[-1]}",
             context=context,
-            hint="check the network, or name another index with --index or UV_DEFAULT_INDEX",
+            hint=_download.advice(words[-1], usual),
         )
     if (damaged := _DAMAGED.search(text)) is not None:
         raise IndexFailed(

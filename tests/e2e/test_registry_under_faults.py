@@ -11,13 +11,13 @@ import subprocess
 import sys
 import threading
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from ipaddress import ip_address
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 
 import _archives
+import _authority
 import _registry
 import pytest
 from _layouts import describe, file, image, sha256, tar
@@ -27,7 +27,6 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
-from cryptography.x509.oid import NameOID
 
 from mxenv.errors import InvalidFile, RegistryError
 from mxenv.stores import OCI_MANIFEST, Descriptor, layout, registry
@@ -314,58 +313,7 @@ NAME = "registry.example.com"
 @pytest.fixture(scope="module")
 def authority(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with an authority of our own, and what it signed for a server."""
-    folder = tmp_path_factory.mktemp("tls")
-    now = datetime.now(UTC)
-    keys = {name: ec.generate_private_key(ec.SECP256R1()) for name in ("ca", "server")}
-    subjects = {
-        name: x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"tests {name}")]) for name in keys
-    }
-    for name, key in keys.items():
-        builder = (
-            x509.CertificateBuilder()
-            .subject_name(subjects[name])
-            .issuer_name(subjects["ca"])
-            .public_key(key.public_key())
-            .serial_number(x509.random_serial_number())
-            .not_valid_before(now - timedelta(days=1))
-            .not_valid_after(now + timedelta(days=2))
-            .add_extension(x509.BasicConstraints(ca=name == "ca", path_length=None), critical=True)
-            .add_extension(
-                x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False
-            )
-            .add_extension(
-                x509.AuthorityKeyIdentifier.from_issuer_public_key(keys["ca"].public_key()),
-                critical=False,
-            )
-        )
-        if name == "ca":
-            builder = builder.add_extension(
-                x509.KeyUsage(
-                    digital_signature=True,
-                    key_cert_sign=True,
-                    crl_sign=True,
-                    content_commitment=False,
-                    key_encipherment=False,
-                    data_encipherment=False,
-                    key_agreement=False,
-                    encipher_only=False,
-                    decipher_only=False,
-                ),
-                critical=True,
-            )
-        else:
-            names = [x509.DNSName(NAME), x509.IPAddress(ip_address("127.0.0.1"))]
-            builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
-        certificate = builder.sign(keys["ca"], hashes.SHA256())
-        (folder / f"{name}.crt").write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
-        (folder / f"{name}.key").write_bytes(
-            key.private_bytes(
-                serialization.Encoding.PEM,
-                serialization.PrivateFormat.PKCS8,
-                serialization.NoEncryption(),
-            )
-        )
-    return folder
+    return _authority.signed(tmp_path_factory.mktemp("tls"), NAME)
 
 
 LOGIN = "me:$2y$05$2.iYQfqn01Yi5AzOrRGZq.GAOTRwZ6fuP6vI3nzAeIMQcaJVQiHlO"

@@ -10,6 +10,7 @@ import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import _authority
 import _index
 import pytest
 from packaging.utils import parse_wheel_filename
@@ -252,6 +253,52 @@ class TestAnIndexWithALogin:
         assert f"{host(closed)}: HTTP 401" in done.stderr
         assert "give its login in the URL" in done.stderr
         assert "secretive" not in done.stdout + done.stderr
+
+
+class TestAnIndexWithAnAuthorityOfItsOwn:
+    """As behind the proxy of a site: who locks and who fetches trust the same."""
+
+    @pytest.fixture
+    def authority(self, tmp_path: Path) -> Path:
+        folder = tmp_path / "authority"
+        folder.mkdir()
+        _authority.signed(folder, "index.example.com")
+        # What `openssl x509 -subject_hash` prints: so it is looked for in SSL_CERT_DIR.
+        (folder / "7c005cd1.0").symlink_to("ca.crt")
+        return folder
+
+    @pytest.fixture
+    def guarded(self, authority: Path, tmp_path: Path) -> Iterator[Index]:
+        _index.wheel(tmp_path / "guarded", "mx-lib", "1.0")
+        with _index.serve(tmp_path / "guarded", authority=authority) as running:
+            yield running
+
+    def trusting(self, **variables: str) -> dict[str, str]:
+        """Return what makes a process trust nobody but those whom ``variables`` name."""
+        names = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE", "SSL_CERT_DIR")
+        return dict.fromkeys(names, "") | variables
+
+    @pytest.mark.parametrize(
+        ("variable", "name"), [("SSL_CERT_FILE", "ca.crt"), ("SSL_CERT_DIR", "")]
+    )
+    def test_is_trusted_if_a_variable_names_it(
+        self, project: Path, guarded: Index, authority: Path, variable: str, name: str
+    ) -> None:
+        trust = self.trusting(**{variable: str(authority / name)})
+        for command in (("lock", "images/small/image.toml"), ("fetch", str(LOCK))):
+            done = mxenv(project, *command, default=guarded.url, **trust)
+            assert (done.returncode, done.stderr) == (0, "")
+
+    def test_is_not_spoken_to_if_none_does_and_it_is_said_what_would(
+        self, project: Path, guarded: Index, authority: Path
+    ) -> None:
+        known = self.trusting(SSL_CERT_FILE=str(authority / "ca.crt"))
+        assert lock(project, "--with-urls", default=guarded.url, **known).returncode == 0
+        for command in (("lock", "images/small/image.toml", "--upgrade"), ("fetch", str(LOCK))):
+            done = mxenv(project, *command, default=guarded.url, **self.trusting())
+            assert done.returncode == 6
+            assert "certificate" in done.stderr.splitlines()[0]
+            assert "SSL_CERT_FILE" in done.stderr.splitlines()[1]
 
 
 class TestWithoutANetwork:
