@@ -32,6 +32,7 @@ LARGEST = 1 << 24
 """Bytes; an image description or a lock above this was not written by anybody."""
 _MARK = b"[tool.mxenv"
 """What a file has that was a lock of mxenv, whatever happened to the rest of it."""
+CONFLICT = "a conflict that nobody solved"
 UNKNOWN_HERE = "unknown field, which would be lost"
 _LOCK_NAME = re.compile(r"pylock\.([^.]+)\.toml")
 
@@ -117,7 +118,7 @@ def parse_lock(text: str, path: Path) -> Lock:
     """Return the lock that ``text`` of the file ``path`` is."""
     if line := first_mark(text):
         hint = "`mxenv lock` resolves it anew, with the versions of our side where that is possible"
-        raise LockError("a conflict that nobody solved", context=f"{path}: line {line}", hint=hint)
+        raise LockError(CONFLICT, context=f"{path}: line {line}", hint=hint)
     lock = locks.parse(text, context=str(path))
     place = f"{path}: tool.mxenv"
     _check_accelerator(lock.accelerator, LockError, f"{place}.accelerator")
@@ -192,7 +193,17 @@ def _check_host(host: tuple[str, ...], error: type[ImageError | LockError], plac
 
 def _parse_image(path: Path) -> Image:
     text = _text(path, ImageError, "name an image description, as images/NAME/image.toml")
-    return images.parse(text, context=str(path))
+    try:
+        return images.parse(text, context=str(path))
+    except ImageError:
+        # A step of it may have lines that look like marks, and is TOML all the same.
+        if not (line := first_mark(text)):
+            raise
+        raise ImageError(
+            CONFLICT,
+            context=f"{path}: line {line}",
+            hint="decide which lines stay, and take the marks away; then run `mxenv lock`",
+        ) from None
 
 
 def _text(path: Path, error: type[ImageError | LockError], hint: str) -> str:

@@ -172,9 +172,18 @@ def test_a_file_that_may_not_be_read_is_no_wrong_option(here: Path, typed: str) 
     (here / "pylock.plain.toml").chmod(0)
     result = mxenv(*typed.format(*["pylock.plain.toml"] * 3).split())
     assert result.exit_code == 5
-    assert result.stderr.startswith(
-        "error: pylock.plain.toml: cannot be read: permission denied\n"
-    )
+    assert result.stderr.startswith("error: pylock.plain.toml: cannot be read: permission denied\n")
+
+
+@pytest.mark.parametrize("typed", ["lock {}", "lock {} --check", "gate {}"])
+def test_a_description_that_git_could_not_merge_says_so(here: Path, typed: str) -> None:
+    text = 'name = "x"\n<<<<<<< HEAD\nbase = "a"\n=======\nbase = "b"\n>>>>>>> theirs\n'
+    (here / "image.toml").write_text(text)
+    result = mxenv(*typed.format("image.toml").split())
+    assert result.exit_code == 5
+    said, hint = result.stderr.splitlines()
+    assert said == "error: image.toml: line 2: a conflict that nobody solved"
+    assert hint.endswith("then run `mxenv lock`")
 
 
 @pytest.mark.usefixtures("here")
