@@ -19,7 +19,7 @@ from mxenv.provided import unmet
 from mxenv.verdict import Outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from datetime import date
     from pathlib import Path
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from mxenv.image import Image
     from mxenv.lock import Package
     from mxenv.matrix import Matrix
-    from mxenv.verdict import Verdict
+    from mxenv.verdict import Finding, Verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +123,7 @@ def lock(  # noqa: PLR0913 - what a lock depends on, each of it a choice of the 
         lock=made,
         changed=changed,
         verdict=verdict,
-        notes=(*lost, *ground.notes, *settled.notes),
+        notes=(*lost, *ground.notes, *settled.notes, *_unknown(verdict)),
     )
 
 
@@ -205,10 +205,25 @@ def _refuse(verdict: Verdict, image_toml: Path) -> None:
     bad = [f for f in verdict.findings if f.outcome is Outcome.INCOMPATIBLE and f.waiver is None]
     remedies = dict.fromkeys(finding.remedy for finding in bad if finding.remedy)
     raise Incompatible(
-        "; ".join(f"{f.code} {f.subject}: {f.found}, expected {f.expected}" for f in bad),
+        "; ".join(map(_told, bad)),
         context=str(image_toml),
         hint=" ".join((*remedies, "Or answer for it with [[waivers]] in image.toml.")),
     )
+
+
+def _unknown(verdict: Verdict | None) -> Iterator[str]:
+    """Yield what keeps a set that is written from being known to work."""
+    if verdict is None or verdict.outcome is not Outcome.UNKNOWN:
+        return
+    open_ones = [f for f in verdict.findings if f.counts and f.outcome is Outcome.UNKNOWN]
+    for finding in open_ones:
+        yield f"not known to work: {_told(finding)}; `mxenv explain {finding.code}` says more"
+    if not open_ones:
+        yield "not known to work: no row of the matrix is about any of it"
+
+
+def _told(finding: Finding) -> str:
+    return f"{finding.code} {finding.subject}: {finding.found}, expected {finding.expected}"
 
 
 def _write(path: Path, text: str) -> bool:

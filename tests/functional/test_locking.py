@@ -351,12 +351,23 @@ class TestOnABase:
         assert base.digest == index["manifests"][0]["digest"]
         assert base.snapshot.startswith("mxenv1:")
 
+    def test_what_nobody_knows_to_work_is_written_and_named(self, serving: Path) -> None:
+        _index.wheel(serving / "links", "mx-app", "7.0+metax3.5.3.9torch2.8")
+        result = lock(serving)
+        assert result.lock.relied is not None
+        assert result.lock.relied.outcome == "unknown"
+        (note,) = result.notes
+        assert note.startswith("not known to work: MX108 mx-app: ")
+        assert "7.0+metax3.5.3.9torch2.8" in note
+        assert note.endswith("; `mxenv explain MX108` says more")
+
     def test_the_verdict_and_its_rows_are_recorded(self, serving: Path) -> None:
         result = lock(serving)
         assert result.verdict is not None
         assert result.lock.relied is not None
         assert "metax.toml:release:vllm-metax-0.17.0" in result.lock.relied.rows
         assert result.lock.relied.outcome == result.verdict.outcome.word
+        assert not any(note.startswith("not known to work") for note in result.notes)
         jsonschema.validate(plain(tomllib.loads(result.path.read_text())), schema("lock"))
 
     @pytest.mark.parametrize(
