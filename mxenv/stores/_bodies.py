@@ -9,6 +9,7 @@ import urllib3
 
 from mxenv.errors import LayoutError
 from mxenv.stores._documents import LARGEST
+from mxenv.stores._words import reason
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -77,7 +78,7 @@ def small_body(response: requests.Response) -> bytes:
         while len(content) <= LARGEST and (data := response.raw.read(_PIECE)):
             content += data
     except (urllib3.exceptions.HTTPError, OSError) as error:
-        raise Passing(f"broke off: {error}") from error
+        raise Passing(f"broke off: {reason(error)}") from error
     finally:
         response.close()
     if len(content) > LARGEST:

@@ -75,7 +75,6 @@ class Client:
         return f"{'http' if self._plain(self.host) else 'https'}://{host}"
 
     def _plain(self, host: str) -> bool:
-        # Who keeps certificates for a registry on loopback means it to show one.
         named = self.environ.get("MXENV_INSECURE_REGISTRIES", "")
         certified = any(_certificates.folders(host, self.environ))
         return without_tls(host, named, certified=certified)
@@ -93,10 +92,9 @@ class Client:
         """Wait before the next attempt; after the last one the registry's last word counts."""
         wait = failure.wait if failure.wait is not None else 0.5 * 2 ** (failures - 1)
         if failures >= ATTEMPTS or wait > LONGEST_WAIT:
-            raise RegistryError(
-                f"gave up after {failures} attempt{'s' * (failures > 1)}: {failure.word}",
-                context=self.host,
-            ) from None
+            said = f"{failure.word}, asks for {wait:.0f} s" if wait > LONGEST_WAIT else failure.word
+            times = f"{failures} attempt{'s' * (failures > 1)}"
+            raise RegistryError(f"gave up after {times}: {said}", context=self.host) from None
         self.sleep(wait)
 
     def call(  # noqa: PLR0913 - what a request is made of

@@ -9,6 +9,7 @@ import urllib3
 
 from mxenv.errors import RegistryError
 from mxenv.stores._client import ATTEMPTS, Client
+from mxenv.stores._words import reason
 
 if TYPE_CHECKING:
     import requests
@@ -50,7 +51,7 @@ class Download(io.RawIOBase):
                     break
                 word = f"ended after {self._at} of {self._descriptor.size} bytes"
             except (urllib3.exceptions.HTTPError, OSError) as error:
-                word = str(error)
+                word = reason(error)
             self._again(word)
         self._at += len(data)
         buffer[: len(data)] = data

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import re
 from datetime import UTC, datetime
@@ -59,6 +60,10 @@ def reason(error: Exception) -> str:
         inner = below
     if isinstance(inner, OSError) and inner.strerror:
         return inner.strerror
+    if isinstance(inner, http.client.IncompleteRead):
+        return f"ended early, {inner.expected} bytes were still to come"
+    if isinstance(inner, TimeoutError | urllib3.exceptions.ReadTimeoutError):
+        return "nothing came for too long"
     # Only what the system said, not which object of which library it said it to.
     return printable(
         str(inner).rpartition("[Errno")[2].partition("] ")[2].rstrip(")") or str(inner)
