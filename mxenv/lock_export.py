@@ -22,6 +22,8 @@ def _lines(lock: Lock) -> Iterator[str]:
     if lock.provided:
         yield "# The base provides these, and they are never replaced:"
         yield from (f"#   {entry.name}=={entry.version}" for entry in lock.provided)
+        # Vendor builds contradict each other there, and a resolver that looks finds no way out.
+        yield "# Install with --no-deps: what is needed is here or there, whatever metadata says."
     for package in lock.packages:
         yield from _package(package, target.marker)
 

@@ -184,6 +184,60 @@ class TestALockAndItsWheelhouseAreEnough:
         assert "mx-torch" not in run(*by_uv, "freeze", **environ)
 
 
+class TestOnABaseWhoseBuildsContradictEachOther:
+    """As torchvision 0.15.1 asks for torch 2.0.1 beside the torch 2.8 of the same image."""
+
+    @pytest.fixture
+    def base(self, tmp_path: Path) -> Path:
+        """Return the Python of the base."""
+        folder = tmp_path / "built"
+        _index.wheel(folder, "mx-torch", VENDOR)
+        _index.wheel(folder, "mx-vision", "0.15.1", requires=["mx-torch==2.0.1"])
+        run(uv.find_uv_bin(), "venv", "--python", "3.11", tmp_path / "env")
+        python = tmp_path / "env" / "bin" / "python"
+        alone = ("--offline", "--no-index", "--no-deps", "--python", python)
+        run(uv.find_uv_bin(), "pip", "install", *alone, *folder.glob("*.whl"))
+        return python
+
+    @pytest.fixture
+    def added(self, full: Path) -> Path:
+        """A lock with a package that needs both, which the base provides."""
+        house = full.parent / "wheelhouse"
+        wheel = _index.wheel(house, "mx-added", requires=["mx-torch", "mx-vision"])
+        package = locks.Package(
+            name="mx-added",
+            version="1.0",
+            wheel=locks.Wheel(name=wheel.name, sha256=_index.sha256(wheel)),
+        )
+        names = (("mx-torch", VENDOR), ("mx-vision", "0.15.1"))
+        provided = tuple(Provided(name=name, version=version) for name, version in names)
+        made = replace(read_lock(full), packages=(package,), provided=provided)
+        full.write_text(locks.render(made))
+        return full
+
+    def test_uv_takes_a_lock_at_its_word(self, added: Path, base: Path) -> None:
+        by_uv = (uv.find_uv_bin(), "pip", "install", "--offline", "--no-cache", "--python", base)
+        assert "mx-added==1.0" in run(*by_uv, "-r", added)
+
+    def test_pip_does_if_it_is_told_not_to_look_at_dependencies(
+        self, added: Path, base: Path, python: Path
+    ) -> None:
+        by_pip = (python, "-m", "pip", "--python", base, "install", "--no-index")
+        assert "ResolutionImpossible" in run(*by_pip, "-r", added, status=1)
+        said = run(*by_pip, "--no-deps", "-r", added)
+        assert "Successfully installed mx-added-1.0" in said
+
+    def test_so_does_an_export_which_says_so(
+        self, added: Path, base: Path, python: Path, tmp_path: Path
+    ) -> None:
+        export = tmp_path / "requirements.txt"
+        run(MXENV, "lock-export", added, "--out", export)
+        assert "--no-deps" in export.read_text()
+        by_pip = (python, "-m", "pip", "--python", base, "install", "--no-index", "--no-deps")
+        house = ("--require-hashes", "--find-links", added.parent / "wheelhouse")
+        assert "Successfully installed mx-added-1.0" in run(*by_pip, *house, "-r", export)
+
+
 class TestAnExport:
     def test_is_installed_by_pip_with_every_hash(
         self, full: Path, python: Path, tmp_path: Path

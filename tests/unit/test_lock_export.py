@@ -21,8 +21,13 @@ def test_every_package_has_its_version_its_marker_and_its_hash() -> None:
 def test_what_the_base_provides_is_a_comment() -> None:
     text = requirements(WHOLE)
     assert "#   torch==2.8.0+metax3.5.3.9\n#   vllm-metax==0.17.0\n" in text
+    assert text.count("\n# Install with --no-deps: ") == 1
     assert "\nmcoplib==0.4.2+maca3.5.3.20.torch2.8 ; " in text
     assert text.startswith("# The lock demo, for Python 3.11 on linux/arm64, glibc 2.36.\n")
+
+
+def test_dependencies_are_spoken_of_only_on_a_base_that_may_contradict_itself() -> None:
+    assert "--no-deps" not in requirements(SMALL)
 
 
 def test_a_wheel_that_somebody_built_says_of_what() -> None:
