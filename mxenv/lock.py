@@ -229,7 +229,7 @@ def parse(text: str, *, context: str) -> Lock:
 
 def render(lock: Lock) -> str:
     """Return ``lock`` as TOML: equal locks give equal text, one fact a line."""
-    from mxenv import lock_writer  # noqa: PLC0415 - imported late: it needs tomlkit
+    from mxenv import lock_writer  # noqa: PLC0415 - it knows this module, not the reverse
 
     return lock_writer.render(lock)
 

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
-import tomlkit
-
-from mxenv import inventoried
+from mxenv import inventoried, toml_text
 from mxenv.lock import PEP751, SCHEMA, WHEELHOUSE
+from mxenv.toml_text import Octal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from tomlkit.items import Item
 
     from mxenv.image import AddedFile
     from mxenv.lock import Lock, Package, Source, Target
@@ -22,10 +18,7 @@ if TYPE_CHECKING:
 
 def render(lock: Lock) -> str:
     """Return ``lock`` as TOML: equal locks give equal text, one fact a line."""
-    document = tomlkit.document()
-    for name, value in _root(lock).items():
-        document[name] = _item(value)
-    return re.sub(r"\n{3,}", "\n\n", tomlkit.dumps(document)).strip("\n") + "\n"
+    return toml_text.render(_root(lock))
 
 
 def _root(lock: Lock) -> dict[str, object]:
@@ -157,7 +150,7 @@ def _target(target: Target) -> dict[str, object]:
 
 def _file(file: AddedFile, sha256: str) -> dict[str, object]:
     # In octal, as everybody reads permissions.
-    mode = tomlkit.value(f"0o{file.mode:o}")
+    mode = Octal(value=file.mode)
     return {"source": file.source, "target": file.target, "mode": mode, "sha256": sha256}
 
 
@@ -176,23 +169,3 @@ def _waiver(waiver: Waiver) -> dict[str, object]:
 def _said(values: Mapping[str, object]) -> dict[str, object]:
     """Return what there is something to say of: nothing empty is written down."""
     return {name: value for name, value in values.items() if value}
-
-
-def _item(value: object) -> Item:
-    if isinstance(value, list) and not any(isinstance(entry, dict) for entry in value):
-        array = tomlkit.array()
-        array.extend(value)
-        return array.multiline(multiline=bool(value))
-    if isinstance(value, list):
-        tables = tomlkit.aot()
-        for entry in value:
-            tables.append(_item(entry))
-        return tables
-    if isinstance(value, dict):
-        # A table that holds nothing but tables needs no header of its own.
-        inner = [entry for entry in value.values() if not isinstance(entry, dict)]
-        table = tomlkit.table(is_super_table=not inner and bool(value))
-        for name, entry in value.items():
-            table.append(name, _item(entry))
-        return table
-    return tomlkit.item(value)
