@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from mxenv.difference import Change
 from mxenv.format_fit import counted, memory
-from mxenv.frozen import frozen
 from mxenv.matrix_table import Section
 from mxenv.porting import KINDS, places
 
@@ -18,18 +18,6 @@ if TYPE_CHECKING:
 FIELDS = ("architecture", "dtype", "mode")
 GONE = "nothing"
 """What stands where one of the two has it not."""
-
-
-@frozen
-class Change:
-    """One thing that is not the same."""
-
-    part: str
-    """``formats``, ``operators``, ``places`` …"""
-    name: str
-    before: str | None
-    """`None`: it is not there."""
-    after: str | None
 
 
 def compare(before: Inventory, after: Inventory) -> tuple[Change, ...]:

@@ -6,6 +6,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING
 
 from mxenv import lock_entries
+from mxenv.difference import Change
 from mxenv.frozen import frozen
 from mxenv.lock import Lock
 from mxenv.lock_entries import ENTRIES, said
@@ -17,31 +18,6 @@ FIRST = ("name", "base", "packages", "provided", "host")
 """What tells most; the other fields follow as they stand in a lock."""
 CALLED = {"built": "image"}
 """Where a field has another name in the file."""
-
-
-@frozen
-class Change:
-    """One thing that is not the same."""
-
-    part: str
-    """``packages``, ``base``, ``image``: the place in a lock."""
-    name: str
-    """``numpy``, ``digest``; empty if the part is one thing."""
-    before: str | None
-    """`None`: it is not there."""
-    after: str | None
-
-    @property
-    def kind(self) -> str:
-        """Return ``added``, ``removed`` or ``changed``."""
-        if self.before is None:
-            return "added"
-        return "removed" if self.after is None else "changed"
-
-    @property
-    def label(self) -> str:
-        """Return the part and the name."""
-        return f"{self.part}.{self.name}" if self.name else self.part
 
 
 @frozen

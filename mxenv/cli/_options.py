@@ -77,6 +77,13 @@ DAY = 86400.0
 env = click.option(
     "--env", metavar="PREFIX", help="The Python environment to judge, as /opt/conda."
 )
+
+
+def keys(says: str) -> Callable[[F], F]:
+    """Return the option that names public keys; ``says`` what they are for."""
+    return click.option("--key", "keys", metavar="PUB", type=PATH, multiple=True, help=says)
+
+
 waivers = click.option(
     "--waivers",
     metavar="FILE",

@@ -21,14 +21,7 @@ def COMMAND() -> None:  # noqa: N802 - a constant that a decorator makes
 @COMMAND.command("show")
 @click.argument("image", metavar="REF|oci:DIR|docker-archive:FILE")
 @click.option("--platform", metavar="OS/ARCH", default="", help="Of an image for several.")
-@click.option(
-    "--key",
-    "keys",
-    metavar="PUB",
-    type=_options.PATH,
-    multiple=True,
-    help="Say whether this key signed it.",
-)
+@_options.keys("Say whether this key signed it.")
 @click.option(
     "--save", metavar="DIR", type=_options.PATH, help="Write what is attached to it to DIR."
 )

@@ -23,14 +23,7 @@ if TYPE_CHECKING:
 @_options.asking
 @_options.env
 @_options.wheelhouse
-@click.option(
-    "--key",
-    "keys",
-    metavar="PUB",
-    type=_options.PATH,
-    multiple=True,
-    help="Demand that the image is signed with this key, or one of several.",
-)
+@_options.keys("Demand that the image is signed with this key, or one of several.")
 @click.option(
     "--node",
     "before",

@@ -9,7 +9,8 @@ from mxenv.reports._page import harmless, wrapped
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mxenv.lock_difference import Change, Locks
+    from mxenv.difference import Change
+    from mxenv.lock_difference import Locks
     from mxenv.reports import Page
 
 ARROW = " → "

@@ -6,10 +6,11 @@ from datetime import date
 import pytest
 from _locked import SCRATCH as TARGET
 
+from mxenv.difference import Change
 from mxenv.image import AddedFile
 from mxenv.inventoried import Inventoried
 from mxenv.lock import Base, Built, Lock, Package, Provided, Relied, Source, Wheel
-from mxenv.lock_difference import Change, compare
+from mxenv.lock_difference import compare
 from mxenv.verdict import Waiver
 
 ONE, OTHER = "sha256:" + "1" * 64, "sha256:" + "2" * 64
