@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from types import FrameType
 
 ESCAPE = "mxenv.escape"
+UTF_8 = "utf-8"
+"""The encoding that has every name; whoever fails with it made the mistake elsewhere."""
 SYSTEM_FAILED = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ENOMEM, errno.EMFILE}
 """The machine could not do it; everything else that a path can do wrong is the path's fault."""
 
@@ -125,6 +127,8 @@ def _failure(error: BaseException) -> _Failure:
             return _Failure(status=_status.INTERRUPTED, message="interrupted")
         case OSError():
             return _os_error(error)
+        case UnicodeEncodeError() if UTF_8 != error.encoding == sys.getfilesystemencoding():
+            return _no_name(error)
         case _:
             return _bug(error)
 
@@ -165,6 +169,15 @@ def _os_error(error: OSError) -> _Failure:
     message = f"{place}{said[:1].lower()}{said[1:]}"
     hint = "check the path and its permissions"
     return _Failure(status=_status.INVALID, message=message, hint=hint)
+
+
+def _no_name(error: UnicodeEncodeError) -> _Failure:
+    """Return why no file can have the name that a file gave to it."""
+    return _Failure(
+        status=_status.INVALID,
+        message=f"{error.object}: the locale has no such name for a file ({error.encoding})",
+        hint="set LC_ALL=C.UTF-8, or a locale of yours that ends in .UTF-8",
+    )
 
 
 def _delivered(status: int) -> int:

@@ -223,6 +223,22 @@ def test_no_locale_breaks_the_output(tmp_path: Path, variables: dict[str, str]) 
     assert (wrong.returncode, wrong.stdout) == (2, b"")
 
 
+def test_a_name_that_the_locale_lacks_is_no_bug(tmp_path: Path) -> None:
+    """Python takes UTF-8 for the C locale, unless it is told not to; other locales it believes."""
+    (tmp_path / "image.toml").write_text(
+        'schema = "mxenv.image/1"\nname = "a"\nbase = "scratch"\naccelerator = "none"\n'
+        '[python]\nversion = "3.11"\n[[files]]\nsource = "é.txt"\ntarget = "/opt/e.txt"\n',
+        encoding="utf-8",
+    )
+    (tmp_path / "é.txt").write_text("x", encoding="utf-8")
+    told = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    done = mxenv("lock", "image.toml", "--check", cwd=tmp_path, **told)
+    said, hint = done.stderr.decode().splitlines()
+    assert done.returncode == 5
+    assert said.endswith(".txt: the locale has no such name for a file (ascii)")
+    assert "LC_ALL=C.UTF-8" in hint
+
+
 @pytest.mark.parametrize("encoding", ["ascii", "utf-8"])
 def test_signs_that_a_terminal_lacks_have_words(tmp_path: Path, encoding: str) -> None:
     mxenv("probe", "--on", NODE, "--out", tmp_path / "node.json")
