@@ -25,19 +25,19 @@ def links(inside: Inside, layers: Iterable[int]) -> list[str]:
 
     ``layers`` are those in which files of wheels were found.
     """
-    first = min(inside.ours or layers, default=0)
+    first = min(inside.ours or layers, default=last(inside))
     found = inside.files.covered_links.items()
     return [_said(inside, path, layer) for path, layer in found if layer >= first]
 
 
 def replaced(inside: Inside, known: Container[str]) -> list[str]:
     """Return the files that a layer on top replaced or removed, but those looked at elsewhere."""
-    last = _last(inside)
+    highest = last(inside)
     others = (*sites(inside.lock), START_GATE, lock_path(inside.lock.name))
     return [
         _said(inside, path, layer)
         for path, layer in inside.files.replaced.items()
-        if layer > last
+        if layer > highest
         and path not in known
         and not any(f"{path}/".startswith(f"{other}/") for other in others)
     ]
@@ -45,11 +45,11 @@ def replaced(inside: Inside, known: Container[str]) -> list[str]:
 
 def modules(inside: Inside) -> list[str]:
     """Return what a layer on top has where another Python of the image, or the base's, looks."""
-    last, own = _last(inside), tuple(f"{site}/" for site in sites(inside.lock))
+    highest, own = last(inside), tuple(f"{site}/" for site in sites(inside.lock))
     return [
         _said(inside, path, node.layer)
         for path, node in below("", inside.files.root)
-        if node.layer > last and SITE.search(path) and not path.startswith(own)
+        if node.layer > highest and SITE.search(path) and not path.startswith(own)
     ]
 
 
@@ -62,7 +62,7 @@ def below(path: str, node: Node) -> Iterator[tuple[str, Node]]:
             yield f"{path}/{name}", child
 
 
-def _last(inside: Inside) -> int:
+def last(inside: Inside) -> int:
     """Return the last layer of the lock; without a record of them, that of its own copy."""
     if inside.ours:
         return max(inside.ours)

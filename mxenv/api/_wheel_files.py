@@ -227,7 +227,9 @@ def _strangers(
     inside: Inside, files: dict[str, tuple[str, str]], nodes: dict[str, Node]
 ) -> Iterator[Finding]:
     """Yield files that came with or after our layers, where Python looks, and in no RECORD."""
-    first = min((node.layer for node in nodes.values()), default=0)
+    # Where no wheel was added, all that lies there is the base's, as far as the lock's layers.
+    own = min(inside.ours, default=_covered.last(inside))
+    first = min((node.layer for node in nodes.values()), default=own)
     known = {*files, *(file.target for file, _ in inside.lock.files)}
     found: list[str] = []
     compiled: list[str] = []

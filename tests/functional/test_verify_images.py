@@ -94,6 +94,19 @@ def found(verdict: Verdict, code: str) -> str:
     return "\n".join(f"{f.subject}: {f.found}" for f in bad(verdict) if f.code == code)
 
 
+def bare(root: Path) -> Lock:
+    """A lock that adds no wheel to a base with a distribution where Python looks first."""
+    lock = debian_lock(root)
+    entries = [
+        file("usr/bin/python3.11", "ELF", mode=0o755),
+        *dist_info(DEBIAN_SITE[1:], "gamma", "0.3"),
+        file(f"{DEBIAN_SITE[1:]}/gamma.py", "G = 3\n"),
+    ]
+    entry = add_manifest(root / "base", [tar(entries)])
+    add_index(root / "base", [entry])
+    return replace(lock, packages=(), base=replace(lock.base, digest=str(entry["digest"])))
+
+
 class TestAnImageAsItWasBuilt:
     """It passes, whatever of the lock's surroundings is at hand."""
 
@@ -109,6 +122,16 @@ class TestAnImageAsItWasBuilt:
     def test_passes_by_its_digest_if_the_wheels_are_gone(self, small: Project) -> None:
         small.empty_the_wheelhouse()
         assert bad(small.verify()) == []
+
+    def test_passes_on_a_base_that_provides_all_there_is(self, tmp_path: Path) -> None:
+        project = Project(tmp_path, bare(tmp_path), with_base=True)
+        assert bad(project.verify()) == []
+        stranger = project.on_top(file(f"{DEBIAN_SITE[1:]}/evil.pth", "import os\n"))
+        assert "evil.pth" in found(project.verify(stranger), "MX325")
+        assert "gamma" not in found(project.verify(stranger), "MX325")
+        project.forget_the_image()
+        assert bad(project.verify()) == []
+        assert "evil.pth" in found(project.verify(stranger), "MX325")
 
     def test_is_unknown_if_neither_is_there(self, small: Project) -> None:
         small.empty_the_wheelhouse()
