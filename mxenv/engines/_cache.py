@@ -31,6 +31,11 @@ if TYPE_CHECKING:
 Written = TypeVar("Written")
 """What a maker says of what it wrote."""
 
+PASSED = "passed"
+"""The folder of a cache that says which checks passed, each by the digest of what it looked at."""
+REMEMBERED = 1000
+"""How many of them are kept."""
+
 STALE = 24 * 60 * 60
 """Seconds after which a temporary file has been left behind by somebody who was killed."""
 
@@ -103,6 +108,22 @@ class Cache:
                 "that you may write to",
             ) from error
         return blob
+
+    def passed(self, inputs: object, check: Callable[[], None]) -> None:
+        """Run a check that is a function of ``inputs``, unless it passed before with the same."""
+        key = hashlib.sha256(json.dumps(inputs).encode()).hexdigest()
+        path = self.root / PASSED / key
+        with suppress(OSError):
+            if path.read_bytes() == key.encode():
+                return
+        check()
+        # Where nothing can be kept it is run each time.
+        with suppress(OSError), self._temporary(PASSED) as temporary:
+            temporary.write_bytes(key.encode())
+            temporary.replace(path)
+            kept = sorted(path.parent.iterdir(), key=lambda one: one.stat().st_mtime_ns)
+            for old in kept[:-REMEMBERED]:
+                old.unlink()
 
     def open(self, blob: Blob) -> io.BufferedReader:
         """Open a layer's bytes."""

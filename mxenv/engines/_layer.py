@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from base64 import urlsafe_b64encode
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -11,8 +12,6 @@ from typing import TYPE_CHECKING
 from mxenv import interior, start_gate
 from mxenv.configuration import LAYER, lock_path
 from mxenv.engines._blob import Content, Packed, write
-from mxenv.engines._inside import check
-from mxenv.engines._wheel import Unpacked, opened, text_of
 from mxenv.errors import LockError
 from mxenv.layers import FORMAT, SHARE, START_GATE, base_directories
 
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from mxenv.engines._blob import Blob
     from mxenv.engines._bytecode import Interpreter, Modules
     from mxenv.engines._cache import Cache
-    from mxenv.engines._wheel import Installed
+    from mxenv.engines._wheel import Installed, Unpacked
 
 CHUNK = 1024 * 1024
 
@@ -67,6 +66,9 @@ def of_wheels(
 
 def _made(layer: layers.Layer, order: Order, cache: Cache, compiler: Interpreter | None) -> Blob:
     """Make the layer of some wheels, which stay open until it has been read back."""
+    from mxenv.engines._inside import check  # noqa: PLC0415 - imported late: most layers are there
+    from mxenv.engines._wheel import opened  # noqa: PLC0415 - the same
+
     where, skipped = order.lock.target, base_directories(order.lock)
     sites = frozenset({where.purelib, where.platlib})
     with ExitStack() as stack:
@@ -122,10 +124,15 @@ def _given(path: str, data: bytes, *, mode: int, place: str) -> Content:
         path=path,
         mode=mode,
         size=len(data),
-        hash=text_of(hashlib.sha256(data).digest(), "sha256"),
+        hash=_promised(hashlib.sha256(data).digest()),
         place=place,
         pieces=lambda: (data,),
     )
+
+
+def _promised(digest: bytes) -> str:
+    """Return a digest as a RECORD has it."""
+    return f"sha256={urlsafe_b64encode(digest).decode().rstrip('=')}"
 
 
 def of_files(order: Order, cache: Cache) -> Ready:
@@ -162,6 +169,8 @@ def _given_layer(
     key = hashlib.sha256(json.dumps(said).encode()).hexdigest()
 
     def make() -> Blob:
+        from mxenv.engines._inside import check  # noqa: PLC0415 - imported late: as above
+
         return cache.make(
             key,
             lambda file: write(file, contents, skipped=skipped, pack=pack),
@@ -211,7 +220,7 @@ def added(order: Order) -> Iterator[Content]:
             path=file.target,
             mode=file.mode,
             size=size,
-            hash=text_of(bytes.fromhex(sha256), "sha256"),
+            hash=_promised(bytes.fromhex(sha256)),
             place=str(path),
             pieces=lambda path=path: _read(path),  # type: ignore[misc]
         )

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from mxenv import configuration, layers, start_gate, union
+from mxenv import __version__, configuration, layers, start_gate, union
 from mxenv.configuration import Made
 from mxenv.engines import GZIP, ZSTD, Engine, Layer, Order, Product, _layer
 from mxenv.engines._cache import Cache
@@ -152,11 +152,23 @@ def _ready(
     if order.lock.files:
         ready.append(_layer.of_files(order, cache))
     ready.append(_layer.of_lock(order, cache))
+    cache.passed(
+        [
+            __version__,
+            [[layer.title, layer.blob.diff_id] for layer in ready],
+            order.lock_text if order.known is not None else "",
+        ],
+        lambda: _get_along(ready, order),
+    )
+    return ready
+
+
+def _get_along(ready: Sequence[Ready], order: Order) -> None:
+    """Refuse layers of which two, or one and the base, have the same path and not the same file."""
     owners = [(layer.title, layer.blob.entries) for layer in ready]
     layers.check_union(owners)
     if order.known is not None:
         union.check(owners, order.known.listing, order.lock)
-    return ready
 
 
 def _maker(

@@ -14,6 +14,7 @@ import time
 import traceback
 import warnings
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory, gettempdir
 from typing import TYPE_CHECKING, BinaryIO
@@ -29,7 +30,7 @@ from mxenv.api import building, caching, doctoring
 from mxenv.api.project import read_lock
 from mxenv.engines import _cache_use
 from mxenv.engines._blob import Blob, listed
-from mxenv.engines._cache import STALE, Cache
+from mxenv.engines._cache import PASSED, REMEMBERED, STALE, Cache
 from mxenv.errors import EngineError, UsageError
 from mxenv.layers import Entry
 
@@ -643,3 +644,48 @@ def test_whoever_removes_waits_for_whoever_looks(cache: Cache) -> None:
         assert child.poll() is None
         assert cache.find("a")
     assert child.wait() == 0
+
+
+class TestAPassedCheck:
+    """It is not run again for the same inputs, and a failed one each time."""
+
+    def test_is_run_once_for_the_same_inputs(self, tmp_path: Path) -> None:
+        ran: list[int] = []
+        for number in (1, 1, 2, 1):
+            Cache(root=tmp_path).passed(["a", number], partial(ran.append, number))
+        assert ran == [1, 2]
+
+    def test_that_fails_is_run_each_time(self, tmp_path: Path) -> None:
+        for _ in range(2):
+            with pytest.raises(ZeroDivisionError):
+                Cache(root=tmp_path).passed("a", lambda: 1 // 0)
+
+    @pytest.mark.parametrize("content", [b"", b"x", b"\0" * 64])
+    def test_counts_for_nothing_if_what_is_kept_of_it_is_damaged(
+        self, tmp_path: Path, content: bytes
+    ) -> None:
+        ran: list[int] = []
+        for _ in range(2):
+            Cache(root=tmp_path).passed("a", partial(ran.append, 1))
+            (kept,) = (tmp_path / PASSED).iterdir()
+            kept.write_bytes(content)
+        assert ran == [1, 1]
+
+    def test_is_run_where_nothing_can_be_kept(self, tmp_path: Path) -> None:
+        (tmp_path / PASSED).write_text("a file")
+        ran: list[int] = []
+        for _ in range(2):
+            Cache(root=tmp_path).passed("a", partial(ran.append, 1))
+        assert ran == [1, 1]
+
+    def test_is_forgotten_in_time(self, tmp_path: Path) -> None:
+        folder = tmp_path / PASSED
+        folder.mkdir()
+        for number in range(REMEMBERED + 20):
+            (folder / f"old-{number}").touch()
+            os.utime(folder / f"old-{number}", (number, number))
+        Cache(root=tmp_path).passed("a", lambda: None)
+        names = {path.name for path in folder.iterdir()}
+        assert len(names) == REMEMBERED
+        assert "old-20" not in names
+        assert f"old-{REMEMBERED + 19}" in names
