@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 from mxenv.redaction import UNPRINTABLE
 
 if TYPE_CHECKING:
-    from mxenv.api.showing import Shown
+    from mxenv.api.showing import Layer, Shown
 
 MANY = 20
 """Packages that are named; -v names all."""
+LONGEST = 100
+"""Signs of what made a layer that are shown; -v shows all."""
 UNITS = ("B", "kB", "MB", "GB", "TB")
 STEP = 1000
 
@@ -71,11 +73,17 @@ def lines(shown: Shown, *, whole: bool) -> dict[str, object]:
         "signed by": _signed(shown),
         "attached": ", ".join(shown.attached) or "nothing that mxenv knows",
         "layers": [
-            f"{size(one.size):>9}  {'+' if one.ours else ' '} {one.title or one.digest}"
+            f"{size(one.size):>9}  {'+' if one.ours else ' '} {_made(one, whole=whole)}"
             for one in shown.layers
         ],
     }
     return {name: _plain(value) for name, value in told.items() if value}
+
+
+def _made(layer: Layer, *, whole: bool) -> str:
+    """Return what made a layer, in one line: an engine says whole scripts."""
+    said = " ".join(layer.title.split()) or layer.digest
+    return said if whole or len(said) <= LONGEST else f"{said[: LONGEST - 1]}…"
 
 
 def _plain(value: object) -> object:

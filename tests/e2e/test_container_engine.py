@@ -196,6 +196,19 @@ def test_a_push_that_fails_takes_no_name_away(built: Path, engine: str) -> None:
     assert "127.0.0.1:1/never:1" not in names
 
 
+def test_the_steps_of_an_image_that_could_not_be_pushed_are_kept(
+    built: Path, engine: str, tmp_path: Path
+) -> None:
+    project = variant(built, tmp_path, "echo hours >/made")
+    push = ("--push", "127.0.0.1:1/never:1")
+    before = left(engine)[1]
+    assert run(MXENV, *BUILD, *push, cwd=project).returncode == 6
+    kept = left(engine)[1]
+    assert kept > before
+    assert run(MXENV, *BUILD, *push, cwd=project).returncode == 6
+    assert left(engine)[1] == kept
+
+
 def test_a_build_that_is_cancelled_leaves_nothing(built: Path, engine: str, tmp_path: Path) -> None:
     project = variant(built, tmp_path, "echo now >/made; sleep 300")
     before = left(engine)

@@ -133,6 +133,17 @@ def test_names_twenty_packages_and_all_if_asked(built: Path) -> None:
     assert len(whole) == 30
 
 
+def test_a_script_that_made_a_layer_is_one_line_and_whole_if_asked(built: Path) -> None:
+    shown = showing.show(f"oci:{built}")
+    script = "/bin/sh -euc\tmake it\n" + "then test\r\n" * 20
+    shown = replace(shown, layers=(replace(shown.layers[0], title=script),))
+    (short,) = _image_words.lines(shown, whole=False)["layers"]
+    assert "/bin/sh -euc make it then test then test" in short
+    assert (len(short), short[-1]) == (100 + 13, "…")
+    (whole,) = _image_words.lines(shown, whole=True)["layers"]
+    assert whole.endswith("then test then test")
+
+
 @pytest.mark.parametrize(
     "history", [None, "none", [], [{"created_by": "x"}] * 3, [{"empty_layer": 1}, 7]]
 )
