@@ -34,6 +34,8 @@ _MARK = b"[tool.mxenv"
 """What a file has that was a lock of mxenv, whatever happened to the rest of it."""
 CONFLICT = "a conflict that nobody solved"
 UNKNOWN_HERE = "unknown field, which would be lost"
+_IS_LOCK = re.compile(r"(?m)^lock-version\s*=")
+_IS_IMAGE = re.compile(r"(?m)^schema\s*=\s*[\"']mxenv\.image/")
 _LOCK_NAME = re.compile(r"pylock\.([^.]+)\.toml")
 
 
@@ -119,7 +121,22 @@ def parse_lock(text: str, path: Path) -> Lock:
     if line := first_mark(text):
         hint = "`mxenv lock` resolves it anew, with the versions of our side where that is possible"
         raise LockError(CONFLICT, context=f"{path}: line {line}", hint=hint)
-    lock = locks.parse(text, context=str(path))
+    try:
+        lock = locks.parse(text, context=str(path))
+    except LockError:
+        if _IS_IMAGE.search(text):
+            raise LockError(
+                "is an image description, and no lock",
+                context=str(path),
+                hint=f"`mxenv lock {path}` makes its lock, in {LOCKFILES}/",
+            ) from None
+        if _IS_LOCK.search(text) and _MARK.decode() not in text:
+            raise LockError(
+                "is a lock, and none of mxenv: it has no [tool.mxenv]",
+                context=str(path),
+                hint="`mxenv lock` makes one, from an image description",
+            ) from None
+        raise
     place = f"{path}: tool.mxenv"
     _check_accelerator(lock.accelerator, LockError, f"{place}.accelerator")
     _check_host(lock.host, LockError, f"{place}.host")
@@ -196,6 +213,12 @@ def _parse_image(path: Path) -> Image:
     try:
         return images.parse(text, context=str(path))
     except ImageError:
+        if _IS_LOCK.search(text):
+            raise ImageError(
+                "is a lock, and no image description",
+                context=str(path),
+                hint="name the image.toml that it was made from, as images/NAME/image.toml",
+            ) from None
         # A step of it may have lines that look like marks, and is TOML all the same.
         if not (line := first_mark(text)):
             raise
@@ -213,7 +236,9 @@ def _text(path: Path, error: type[ImageError | LockError], hint: str) -> str:
         raise error(f"not UTF-8 at byte {fault.start}", context=str(path)) from None
     except (OSError, ValueError) as fault:
         reason = _files.why(fault)
-        hint = hint if isinstance(fault, FileNotFoundError) else ""
+        # A folder named in place of the description in it is as good as none.
+        missing = IsADirectoryError if error is ImageError else ()
+        hint = hint if isinstance(fault, (FileNotFoundError, missing)) else ""
         raise error(f"cannot be read: {reason}", context=str(path), hint=hint) from None
 
 

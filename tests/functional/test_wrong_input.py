@@ -175,6 +175,29 @@ def test_a_file_that_may_not_be_read_is_no_wrong_option(here: Path, typed: str) 
     assert result.stderr.startswith("error: pylock.plain.toml: cannot be read: permission denied\n")
 
 
+@pytest.mark.parametrize(
+    ("typed", "said", "advice"),
+    [
+        ("fetch image.toml", "image.toml: is an image description, and no lock", "`mxenv lock "),
+        ("build image.toml", "image.toml: is an image description, and no lock", "`mxenv lock "),
+        (
+            "fetch pylock.plain.toml",
+            "pylock.plain.toml: is a lock, and none of mxenv",
+            "mxenv lock",
+        ),
+        ("diff pylock.plain.toml pylock.plain.toml", "pylock.plain.toml: is a lock, and", "mxenv"),
+        ("lock pylock.plain.toml", "pylock.plain.toml: is a lock, and no image", "image.toml"),
+        ("lock empty", "empty: cannot be read: is a directory", "images/NAME/image.toml"),
+    ],
+)
+@pytest.mark.usefixtures("here")
+def test_a_file_of_the_other_kind_is_called_by_its_name(typed: str, said: str, advice: str) -> None:
+    result = mxenv(*typed.split())
+    assert result.exit_code == 5
+    assert result.stderr.startswith(f"error: {said}")
+    assert advice in result.stderr.partition("hint: ")[2]
+
+
 @pytest.mark.parametrize("typed", ["lock {}", "lock {} --check", "gate {}"])
 def test_a_description_that_git_could_not_merge_says_so(here: Path, typed: str) -> None:
     text = 'name = "x"\n<<<<<<< HEAD\nbase = "a"\n=======\nbase = "b"\n>>>>>>> theirs\n'
