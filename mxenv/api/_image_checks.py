@@ -254,8 +254,13 @@ def host(lock: Lock, image: ImageDescription, inside: Inside) -> Iterator[Findin
     """Yield what is asked of a host: nothing that an image holds, so who will ask it."""
     if not lock.host:
         return
-    outcome, found = _gate(lock, image, inside)
+    gate = _gate(lock, image, inside)
+    unread = start_gate.unread(lock.host)
     for constraint in lock.host:
+        outcome, found = gate
+        if outcome is Outcome.COMPATIBLE and constraint in unread:
+            outcome = Outcome.UNKNOWN
+            found = "an image holds no host, and its start gate cannot check this"
         yield Finding(
             code="MX330",
             outcome=outcome,

@@ -394,6 +394,13 @@ class TestDistributions:
 class TestTheImageItself:
     """Configuration, layers, lock and gate are the lock's."""
 
+    def test_what_the_start_gate_cannot_check_is_not_said_to_be_asked(self, tmp_path: Path) -> None:
+        lock = debian_lock(tmp_path, "metax.kmd >= 3.8", "metax.device.count >= 8")
+        verdict = Project(tmp_path, lock, with_base=True).verify()
+        assert verdict.outcome is Outcome.UNKNOWN
+        assert found(verdict, "MX330").startswith("metax.device.count: an image holds no host, and")
+        assert "metax.kmd" not in found(verdict, "MX330")
+
     def test_a_harmless_layer_on_top_is_named_and_leaves_a_doubt(self, small: Project) -> None:
         altered = small.on_top(file("srv/app.py", "print()\n"))
         verdict = small.verify(altered)
