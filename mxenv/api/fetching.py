@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from mxenv import _plugins
 from mxenv._hashing import sha256_of
 from mxenv.api import _getting, project
-from mxenv.errors import IndexFailed, UsageError
+from mxenv.errors import IndexFailed, LockError, UsageError
 from mxenv.lock import WHEELHOUSE
 from mxenv.resolvers import Indexes, Places
 
@@ -97,6 +97,7 @@ def fetch(
         for package in _fill(folder, missing, where, resolver, indexes, progress, notes):
             _build(package, locked, folder, where, resolver, indexes)
             found[package.wheel.name] = How.BUILT
+    _check_sizes(locked, lock, folder)
     return Fetched(
         wheelhouse=folder, wheels=tuple(sorted(found.items())), notes=tuple(_getting.said(notes))
     )
@@ -148,6 +149,19 @@ def _fill(  # noqa: PLR0913, PLR0917 - what a wheelhouse is filled from
                 raise
         fetched = [future.result() for future in futures]
     return tuple(package for package, whole in zip(missing, fetched, strict=True) if not whole)
+
+
+def _check_sizes(lock: Lock, path: Path, folder: Path) -> None:
+    """Refuse a lock that is wrong about its wheels: uv would, when there is no network any more."""
+    for index, package in enumerate(lock.packages):
+        wheel = package.wheel
+        size = (folder / wheel.name).stat().st_size
+        if wheel.size not in {0, size}:
+            raise LockError(
+                f"{wheel.size}, and {wheel.name} with the locked sha256 has {size} bytes",
+                context=f"{path}: packages[{index}].wheels[0].size",
+                hint="`mxenv lock` writes it anew",
+            )
 
 
 def _make(folder: Path) -> None:

@@ -116,6 +116,17 @@ class TestAWheelhouse:
         assert names(fetched.wheelhouse) == [APP, LIB, VENDOR]
         assert not (fetched.wheelhouse / APP).samefile(links / APP)
 
+    def test_is_not_whole_if_the_lock_is_wrong_about_a_size(self, lock: Path, links: Path) -> None:
+        """No index says so, and uv refuses the wheel once there is no network to get another."""
+        locked = read_lock(lock)
+        first = locked.packages[0]
+        wrong = replace(first, wheel=replace(first.wheel, size=first.wheel.size + 1))
+        lock.write_text(locks.render(replace(locked, packages=(wrong, *locked.packages[1:]))))
+        place = r"pylock\.small\.toml: packages\[0\]\.wheels\[0\]\.size: "
+        for _ in ("fetched", "kept"):
+            with pytest.raises(LockError, match=place):
+                fetching.fetch(lock, where=From(find_links=(str(links),), no_index=True))
+
     def test_may_lie_elsewhere(self, lock: Path, index: Index, tmp_path: Path) -> None:
         fetched = fetching.fetch(lock, wheelhouse=tmp_path / "a" / "b", where=here(index))
         assert names(tmp_path / "a" / "b") == [APP, LIB, VENDOR]
