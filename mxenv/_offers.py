@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,7 +31,7 @@ from mxenv.index_page import Link
 from mxenv.stores._words import retry_after
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Mapping
 
 NOT_THERE = frozenset({404, 410})
 REFUSED = frozenset({401, 403})
@@ -51,6 +52,21 @@ class Place:
     def __str__(self) -> str:
         """Return what people call it: never a login."""
         return host_of(self.location) or unquote(urlsplit(self.location).path)
+
+
+def labels(places: Iterable[Place]) -> Mapping[Place, str]:
+    """Return what to call each of ``places`` where they are spoken of together.
+
+    One host may have many indexes, and only then is more of an address told than the host.
+    """
+    listed = tuple(places)
+    called = Counter(map(str, listed))
+    return {
+        place: f"{place}{unquote(urlsplit(place.location).path)}"
+        if called[str(place)] > 1 and "://" in place.location
+        else str(place)
+        for place in listed
+    }
 
 
 @dataclass(slots=True)

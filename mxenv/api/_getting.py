@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from mxenv.errors import IndexFailed, WheelError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
     from mxenv._offers import Offers, Place
@@ -72,7 +72,7 @@ def _offered(
                 problems.append(
                     WheelError(
                         f"the index has {file} with sha256 {link.sha256}; locked is {sha256}",
-                        context=str(place),
+                        context=_labels(job)[place],
                         hint="find out who changed it; `mxenv lock` takes the new one",
                     )
                 )
@@ -109,7 +109,7 @@ def _found(  # noqa: PLR0913, PLR0917 - a file, where it may be, and what became
 def _failure(name: str, problems: list[MxenvError], job: Job) -> MxenvError:
     """Return what to raise for a file that no place has; a wrong one is the worst."""
     if not problems:
-        places = ", ".join(map(str, job.places))
+        places = ", ".join(_labels(job).values())
         asked = f"no index has {name} (asked: {places})"
         return IndexFailed(
             asked if places else f"there is no place to look for {name}",
@@ -121,6 +121,12 @@ def _failure(name: str, problems: list[MxenvError], job: Job) -> MxenvError:
         return worst
     said = "; ".join(dict.fromkeys(map(str, problems)))
     return type(worst)(f"{name} cannot be had: {said}", hint=worst.hint)
+
+
+def _labels(job: Job) -> Mapping[Place, str]:
+    from mxenv import _offers  # noqa: PLC0415 - imported late: it needs requests
+
+    return _offers.labels(job.places)
 
 
 def said(notes: list[tuple[str, str]]) -> Iterator[str]:

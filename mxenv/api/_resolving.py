@@ -201,16 +201,19 @@ def _found_twice(
     """Yield what more than one place has, and which of them it is taken from."""
     if len(places) < 2:  # noqa: PLR2004 - there is nothing to choose from
         return
+    from mxenv._offers import labels  # noqa: PLC0415 - imported late: it needs requests
+
+    called = labels(places)
     with ThreadPoolExecutor(PARALLEL) as pool:
         found = list(pool.map(lambda package: _who_has(package, places, offers), packages))
     silent = dict(failure for _, failures in found for failure in failures)
     for place, failure in silent.items():
-        yield f"whether {place} has any of this as well is not known: {failure.message}"
+        yield f"whether {called[place]} has any of this as well is not known: {failure.message}"
     shared: dict[tuple[str, str], list[str]] = {}
     for package, (having, _) in zip(packages, found, strict=True):
         if len(having) > 1:
-            others = " and in ".join(map(str, having[1:]))
-            shared.setdefault((str(having[0]), others), []).append(package.name)
+            first, *others = (called[place] for place in having)
+            shared.setdefault((first, " and in ".join(others)), []).append(package.name)
     for (first, elsewhere), names in shared.items():
         verb = "is" if len(names) == 1 else "are"
         yield (

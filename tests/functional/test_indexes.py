@@ -186,6 +186,14 @@ class TestAPackageThatIsFoundTwice:
             assert f"taken from {expected.parent}" in done.stderr
             (project / LOCK).unlink()
 
+    def test_in_two_indexes_of_one_host_names_them_apart(self, project: Path, first: Index) -> None:
+        """As where one server has a repository for each team."""
+        ours = first.url.replace("/simple", "/simple/../simple")
+        done = lock(project, "--index", ours, default=first.url)
+        assert done.returncode == 0, done.stderr
+        apart = f"found in {host(first)}/simple/../simple and in {host(first)}/simple: taken from"
+        assert apart in done.stderr
+
     def test_that_only_one_place_has_is_no_news(
         self, project: Path, first: Index, second: Index
     ) -> None:
