@@ -35,19 +35,18 @@ def render(document: Mapping[str, object]) -> str:
 
 def _table(table: Mapping[str, object], path: str) -> Iterator[str]:
     """Yield the lines of what is in a table, whose own header was written."""
-    inner = {name: value for name, value in table.items() if _is_table(value)}
     for name, value in table.items():
-        if name not in inner:
+        if not _is_table(value):
             yield f"{_key(name)} = {_value(value)}"
-    for name, value in inner.items():
+    for name, value in table.items():
         place = f"{path}.{_key(name)}" if path else _key(name)
-        if isinstance(value, list):
-            for entry in value:
-                yield from ("", f"[[{place}]]", *_table(entry, place))
-        elif isinstance(value, dict):
+        if isinstance(value, dict):
             if not value or not all(isinstance(entry, dict) for entry in value.values()):
                 yield from ("", f"[{place}]")
             yield from _table(value, place)
+        elif isinstance(value, list) and _is_table(value):
+            for entry in value:
+                yield from ("", f"[[{place}]]", *_table(entry, place))
 
 
 def _is_table(value: object) -> bool:
