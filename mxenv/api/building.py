@@ -122,6 +122,7 @@ def build(  # noqa: PLR0913 - each is a choice of the user
     product = _noted(product, caching.pruned(order.cache, size))
     attesting.attach_built(order, product, inside, signer=signer)
     after = _after(chosen, order, product)
+    product = _noted(product, _surprise(lock.built, after.built, product))
     changed = record and after != lock
     if changed:
         _record(lock_path, lock, after)
@@ -216,6 +217,14 @@ def _compared_recipe(made: Recipe, order: Order, lock_path: Path) -> BuildResult
         changed=False,
         recipe=made,
     )
+
+
+def _surprise(said: Built | None, made: Built | None, product: Product) -> str:
+    """Return how an image is not the one that the lock, which is the same, had before."""
+    if said is None or made is None or said == made:
+        return ""
+    differ = "; ".join(_differences(said, made, product))
+    return f"this is not the image that the lock had: {differ or 'another compiler'}"
 
 
 def _differences(said: Built, made: Built, product: Product) -> Iterator[str]:

@@ -107,6 +107,19 @@ def test_a_check_names_the_layer_that_is_not_the_lock_s(lock: Path, tmp_path: Pa
         build(lock, check=True)
 
 
+def test_another_image_than_the_lock_had_is_not_written_down_in_silence(
+    lock: Path, tmp_path: Path
+) -> None:
+    first = build(lock, out=tmp_path / "out", cache=tmp_path / "cache")
+    assert not [note for note in first.notes if "the lock had" in note]
+    other = f"sha256:{'0' * 64}"
+    lock.write_text(lock.read_text().replace(first.config, other))
+    again = build(lock, out=tmp_path / "out", cache=tmp_path / "cache")
+    (note,) = (note for note in again.notes if "the lock had" in note)
+    assert note.endswith(f"configuration {first.config}, not {other}")
+    assert again.changed
+
+
 def test_a_check_does_not_trust_the_cache(lock: Path, tmp_path: Path) -> None:
     build(lock, out=tmp_path / "out", cache=tmp_path / "cache")
     next((lock.parent / "wheelhouse").glob("one*")).unlink()
