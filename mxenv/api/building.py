@@ -191,8 +191,9 @@ def _compared_recipe(made: Recipe, order: Order, lock_path: Path) -> BuildResult
         raise Incompatible(
             "the lock does not say what an engine is given",
             context=f"{lock_path}: tool.mxenv.image",
-            hint="run `mxenv build --engine docker` once, and commit the lock; a lock without "
-            "system packages and steps is compared with the engine oci",
+            hint="run `mxenv build --engine docker` once, and commit the lock"
+            if order.lock.needs_engine
+            else "it needs no engine: without --engine the image itself is compared",
         )
     if made != said:
         parts = (

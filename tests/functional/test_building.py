@@ -97,6 +97,19 @@ def test_a_check_of_a_lock_without_an_image_says_to_build(lock: Path) -> None:
         build(lock, check=True)
 
 
+@pytest.mark.parametrize(
+    ("run", "hint"),
+    [((), "it needs no engine"), (("true",), "run `mxenv build --engine docker` once")],
+)
+def test_a_check_for_an_engine_says_what_helps_this_lock(
+    lock: Path, run: tuple[str, ...], hint: str
+) -> None:
+    lock.write_text(locks.render(replace(read_lock(lock), run=run)))
+    with pytest.raises(Incompatible, match="does not say what an engine is given") as caught:
+        build(lock, engine="docker", check=True)
+    assert hint in caught.value.hint
+
+
 def test_a_check_names_the_layer_that_is_not_the_lock_s(lock: Path, tmp_path: Path) -> None:
     build(lock, out=tmp_path / "out", cache=tmp_path / "cache")
     value = read_lock(lock)
