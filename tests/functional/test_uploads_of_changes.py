@@ -6,8 +6,11 @@ import io
 import json
 import shutil
 import tarfile
+from contextlib import contextmanager
 from dataclasses import replace
 from hashlib import sha256
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from threading import Thread
 from typing import TYPE_CHECKING
 
 import pytest
@@ -109,6 +112,30 @@ def whole(reference: str) -> bool:
     return all(source.has(part["digest"]) for part in named)
 
 
+@contextmanager
+def answering(content: bytes) -> Iterator[str]:
+    """A registry that has one thing to say, whatever it is asked."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = Thread(target=server.serve_forever, args=(0.05,))
+        thread.start()
+        try:
+            yield f"127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
 def layers(made: BuildResult) -> dict[str, int]:
     """The layers of wheels, and their sizes."""
     found = (layer.made for layer in made.layers)
@@ -169,3 +196,14 @@ def test_what_a_registry_has_lost_is_sent_again(project: Project, registry: Regi
     project.change()
     project.build()
     assert whole(project.reference)
+
+
+def test_what_is_no_image_under_the_tag_tells_of_no_blob(registry: Registry) -> None:
+    sink = registries.open_sink(f"{registry.address}/base/told:1")
+    assert sink.named("1") == frozenset()
+    for document in ({"manifests": []}, {"layers": 7}, {"layers": [{"digest": "sha256:x"}]}):
+        with answering(json.dumps(document).encode()) as address:
+            assert registries.open_sink(f"{address}/a:1").named("1") == frozenset()
+    good = {"mediaType": "x", "digest": f"sha256:{'a' * 64}", "size": 1}
+    with answering(json.dumps({"layers": [good]}).encode()) as address:
+        assert registries.open_sink(f"{address}/a:1").named("1") == {good["digest"]}
