@@ -56,6 +56,15 @@ Form = tuple[str, str]
 """A pattern, and what stands in place of what it matches."""
 
 
+def without_login(reference: str) -> str:
+    """Return an image's reference with a mask for the login in it, where none belongs."""
+    head, at, digest = reference.rpartition("@")
+    if not digest.startswith(("sha256:", "sha512:")):
+        head, at, digest = reference, "", ""
+    login, _, place = head.rpartition("@")
+    return f"{MASK}@{place}{at}{digest}" if login else reference
+
+
 def _first(prefix: str) -> str:
     """Return a pattern for ``prefix`` where no word is before it.
 

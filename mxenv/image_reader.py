@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from mxenv import archive, table
 from mxenv.codes import CODES
+from mxenv.credential import without_login
 from mxenv.errors import ImageError
 from mxenv.image import IN_FILES, SCHEMA, SCRATCH, AddedFile, Image
 from mxenv.layers import SHARE
@@ -113,7 +114,7 @@ def base(entry: Table, field: str) -> str:
     if not _REFERENCE.fullmatch(text):
         entry.fail(
             field,
-            f"{text!r} is no image reference",
+            f"{without_login(text)!r} is no image reference",
             hint="'scratch', oci:DIR, docker-archive:FILE, or host/repository:tag, its host named",
         )
     return text

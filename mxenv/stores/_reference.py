@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from ipaddress import ip_address
 
+from mxenv.credential import without_login
 from mxenv.errors import UsageError
 from mxenv.stores._digests import is_digest
 
@@ -48,6 +49,11 @@ class Reference:
 
 def parse(text: str) -> Reference:
     """Return what ``text`` names; nothing is filled in for a registry that is not named."""
+    if (masked := without_login(text)) != text:
+        raise UsageError(
+            f"{masked!r} holds a login",
+            hint="`docker login` keeps it, and mxenv reads the same configuration",
+        )
     rest, at, digest = text.partition("@")
     if at and not is_digest(digest):
         raise UsageError(

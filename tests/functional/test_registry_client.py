@@ -42,6 +42,12 @@ def read(source: registry.RegistrySource, descriptor: Descriptor = BLOB) -> byte
 class TestAReference:
     """An image is named with its registry, and nothing is assumed."""
 
+    def test_a_login_in_it_is_refused_and_not_repeated(self) -> None:
+        with pytest.raises(UsageError, match="holds a login") as raised:
+            _reference.parse("me:secret@r.example/a:1")
+        assert "secret" not in str(raised.value)
+        assert "docker login" in raised.value.hint
+
     @pytest.mark.parametrize(
         ("text", "host", "repository", "tag", "digest"),
         [

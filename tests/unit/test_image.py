@@ -98,6 +98,7 @@ def test_what_is_not_said_has_a_default() -> None:
         ('base = "team/image"', "base", "is no image reference"),
         ('base = "oci:"', "base", "is no image reference"),
         ('base = "r.example.com/A"', "base", "is no image reference"),
+        ('base = "me:secret@r.example.com/a"', "base", r"'\*\*\*@r\.example\.com/a' is no"),
         ('base = "r.example.com/a@sha256:12"', "base", "is no image reference"),
         ('platform = "windows/amd64"', "platform", "is not known"),
         ("[python]\nversion = 3.11", "python.version", "a number where a string belongs"),
