@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from mxenv import _plugins, staleness
 from mxenv import image as images
 from mxenv import lock as locks
-from mxenv import staleness
 from mxenv._files import write_atomically
 from mxenv.api import _inventories, _resolving, bases, project
 from mxenv.api.project import NO_ACCELERATOR, lock_path, read_image, read_lock
 from mxenv.errors import Incompatible
-from mxenv.facts import Fact, Observed, Snapshot, Unreadable, View
+from mxenv.facts import Absent, Fact, Observed, Snapshot, Unreadable, View, observed
 from mxenv.lock import WHEELHOUSE, Lock, Relied
 from mxenv.provided import unmet
 from mxenv.verdict import Outcome
@@ -94,6 +94,7 @@ def lock(  # noqa: PLR0913 - what a lock depends on, each of it a choice of the 
         )
     except Incompatible as error:
         raise Incompatible(error.message, context=str(image_toml), hint=error.hint) from None
+    _check_vendor(image, ground, image_toml)
     for index, message, hint in unmet(image.requires, ground.provided, ground.target):
         raise Incompatible(message, context=f"{image_toml}: python.requires[{index}]", hint=hint)
     settled = _resolving.settle(
@@ -183,6 +184,22 @@ def _lock(
         host=image.host,
         waivers=image.waivers,
     )
+
+
+def _check_vendor(image: Image, ground: Ground, image_toml: Path) -> None:
+    """Refuse a base that is made for the cards of another vendor, of which no row would tell."""
+    vendors = _plugins.names("vendors")
+    own = ground.snapshot.of(f"{image.accelerator}.sdk")
+    if image.accelerator not in vendors or not all(isinstance(f.reading, Absent) for f in own):
+        return
+    for name in vendors:
+        for fact, version in observed(ground.snapshot.of(f"{name}.sdk")):
+            raise Incompatible(
+                f"{image.accelerator!r}, and the base has {fact.key} {version} and no "
+                f"{image.accelerator}.sdk",
+                context=f"{image_toml}: accelerator",
+                hint=f"write {name!r} there, or take another base",
+            )
 
 
 def _judge(lock: Lock, matrix: Matrix, now: datetime, today: date) -> Verdict:

@@ -335,6 +335,13 @@ class TestOnABase:
         assert (target.scripts, target.data) == ("/usr/local/bin", "/usr/local")
         assert (target.prefix, target.interpreter) == ("/usr", "/usr/bin/python3")
 
+    def test_it_is_for_the_cards_that_the_image_is_for(self, serving: Path) -> None:
+        describe(serving, "[python]", 'accelerator = "nvidia"\n[python]')
+        with pytest.raises(Incompatible, match=r"'nvidia', and the base has metax\.sdk 3\.5"):
+            lock(serving)
+        describe(serving, '"nvidia"', '"none"')
+        assert lock(serving).verdict is None
+
     def test_what_it_provides_is_recorded_and_not_locked(self, serving: Path) -> None:
         describe(serving, '["mx-app"]', '["mx-app", "torch >=2.6"]')
         made = lock(serving).lock
