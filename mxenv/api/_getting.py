@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from mxenv._hashing import sha256_of
 from mxenv.errors import IndexFailed, WheelError
 
 if TYPE_CHECKING:
@@ -42,6 +43,9 @@ def get(package: Package, job: Job) -> bool:
         return True
     if source is None:
         raise _failure(wheel.name, problems, job)
+    there = job.folder / source.name
+    if there.is_file() and sha256_of(there) == source.sha256:
+        return False
     offered = _offered(package.name, source.name, source.sha256, job, problems)
     if not _found(source.name, source.sha256, source.size, offered, job, problems):
         raise _failure(source.name, problems, job)

@@ -270,6 +270,19 @@ class TestWhenFetching:
         assert fetched[WHEEL] is How.BUILT
         assert (path.parent / "wheelhouse" / WHEEL).read_bytes() == before
 
+    def test_the_source_that_lies_in_the_wheelhouse_is_asked_of_nobody(
+        self, image: Path, links: Path
+    ) -> None:
+        sdist = _index.sdist(links, "mx-src", build_requires=["mx-tool"])
+        path = lock(image, links).path
+        sdist.unlink()
+        (path.parent / "wheelhouse" / WHEEL).write_bytes(b"damaged")
+        assert dict(fetching.fetch(path, where=here(links)).wheels)[WHEEL] is How.BUILT
+        (path.parent / "wheelhouse" / WHEEL).unlink()
+        (path.parent / "wheelhouse" / SDIST).write_bytes(b"damaged")
+        with pytest.raises(IndexFailed, match=rf"no index has {re.escape(SDIST)}"):
+            fetching.fetch(path, where=here(links))
+
     def test_whoever_has_the_wheel_spares_building_it(
         self, image: Path, links: Path, tmp_path: Path
     ) -> None:
