@@ -221,13 +221,13 @@ class _Plan:
 
     def _scripts(self) -> Iterator[Installed]:
         """Yield the scripts of ``entry_points.txt``."""
-        from installer.utils import (  # noqa: PLC0415 - imported late: only to build
-            parse_entrypoints,
-        )
-
         name = f"{self.info}/entry_points.txt"
         if name not in self.archive.members:
             return
+        from installer.utils import (  # noqa: PLC0415 - imported late: for wheels with scripts
+            parse_entrypoints,
+        )
+
         try:
             text = self.archive.read(name).decode()
             points = list(parse_entrypoints(text))
