@@ -138,7 +138,9 @@ def places(indexes: Indexes, folder: Path) -> Places:
     empty = folder / "requirements.in"
     empty.write_text("")
     said = ("--emit-index-url", "--emit-find-links", "--no-header", "--no-annotate")
-    done = run(["pip", "compile", str(empty), *said, *_index(indexes)], indexes)
+    # Its own, which is there for sure: one on the search path need not be.
+    own = ("--python", sys.executable)
+    done = run(["pip", "compile", str(empty), *own, *said, *_index(indexes)], indexes)
     if done.returncode:
         _said.fail(done.stderr)
     words = [line.split(maxsplit=1) for line in done.stdout.splitlines() if line.startswith("--")]

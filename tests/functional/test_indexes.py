@@ -309,6 +309,14 @@ class TestAnIndexWithAnAuthorityOfItsOwn:
             assert "SSL_CERT_FILE" in done.stderr.splitlines()[1]
 
 
+class TestWithoutASearchPath:
+    def test_no_other_python_is_looked_for(self, project: Path, first: Index) -> None:
+        nowhere = {"PATH": "", "VIRTUAL_ENV": "", "UV_PYTHON_INSTALL_DIR": str(project / "none")}
+        for command in (("lock", "images/small/image.toml"), ("fetch", str(LOCK))):
+            done = mxenv(project, *command, default=first.url, **nowhere)
+            assert (done.returncode, done.stderr) == (0, "")
+
+
 class TestWithoutANetwork:
     def test_a_wheelhouse_alone_is_enough(self, project: Path, first: Index) -> None:
         _index.wheel(project / "house", "mx-lib", "3.0")
