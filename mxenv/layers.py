@@ -91,8 +91,7 @@ def plan(lock: Lock, *, base_layers: int, compiler: str = "") -> tuple[Layer, ..
     `LIMIT` allows: these share layers, by a hash of their names, so that one more package changes
     the layer that it comes to, and hardly ever another.
     """
-    # One more holds the lock and the start gate, and one the added files.
-    room = LIMIT - base_layers - 1 - bool(lock.files)
+    room = LIMIT - base_layers - len(above(lock))
     packages = sorted(lock.packages, key=lambda package: package.name)
     if room < min(1, len(packages)):
         raise Incompatible(
@@ -105,6 +104,15 @@ def plan(lock: Lock, *, base_layers: int, compiler: str = "") -> tuple[Layer, ..
     return tuple(
         Layer(packages=group, key=_key(group, lock.target, skipped, compiler)) for group in groups
     )
+
+
+def above(lock: Lock) -> tuple[str, ...]:
+    """Return the titles of the layers that lie above those of the wheels, from the bottom up.
+
+    One holds the added files, if there are any, and one the lock and the start gate.
+    """
+    files = (f"files {lock.name}",) if lock.files else ()
+    return (*files, f"lock {lock.name}")
 
 
 def base_directories(lock: Lock) -> frozenset[str]:

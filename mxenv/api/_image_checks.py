@@ -68,8 +68,7 @@ def _planned(lock: Lock, total: int) -> int | None:
             planned = len(layers.plan(lock, base_layers=below))
         except Incompatible:
             return None
-        # One more holds the lock and the start gate.
-        if below + planned + 1 == total:
+        if below + planned + len(layers.above(lock)) == total:
             return below
     return None
 
@@ -117,7 +116,7 @@ def made_again(
     """
     below = base.diff_ids if base else ()
     planned = [layer.title for layer in layers.plan(lock, base_layers=len(below))]
-    titles = [*planned, f"lock {lock.name}"]
+    titles = [*planned, *layers.above(lock)]
     own = image.diff_ids[len(below) :]
     if image.diff_ids[: len(below)] != below or len(own) < len(titles):
         yield _not_this(

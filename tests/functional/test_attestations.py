@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from _attested import key_pair
+from _layouts import sha256
 from _locked import debian_lock, scratch_lock, write_lock
 from _referrers import in_front_of
 from click.testing import CliRunner
@@ -27,6 +28,7 @@ from mxenv.attachment import DOCUMENTS, EMPTY, KEY, SBOM, SIGNATURE, Subject
 from mxenv.cli._front import FRONT
 from mxenv.configuration import digest
 from mxenv.errors import LockError, UsageError
+from mxenv.image import AddedFile
 from mxenv.snapshot import from_json
 from mxenv.stores import Descriptor, layout, places, registry
 from mxenv.verdict import Outcome, Verdict
@@ -468,6 +470,18 @@ class TestWhatAnybodyMayAttach:
 
 class TestTheLockThatAnImageBrings:
     """It counts if its digest is the one that the image itself names."""
+
+    def test_vouches_for_a_signed_image_with_added_files(
+        self, tmp_path: Path, keys: tuple[Path, Path]
+    ) -> None:
+        locked = (AddedFile(source="x.txt", target="/opt/mxenv/x.txt"), sha256(b"x")[7:])
+        (tmp_path / "images" / "attested").mkdir(parents=True)
+        (tmp_path / "images" / "attested" / "x.txt").write_text("x")
+        lock = replace(scratch_lock(tmp_path), name="attested", files=(locked,))
+        image = Image(tmp_path, lock)
+        image.build(keys[0])
+        shutil.rmtree(tmp_path / "lockfiles" / "wheelhouse")
+        assert codes(image.verify(keys[1], alone=True)) == set()
 
     def test_is_read_from_inside_if_none_is_attached(
         self, local: Image, keys: tuple[Path, Path]

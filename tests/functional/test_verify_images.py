@@ -123,6 +123,20 @@ class TestAnImageAsItWasBuilt:
         small.empty_the_wheelhouse()
         assert bad(small.verify()) == []
 
+    @pytest.mark.parametrize("with_files", [False, True])
+    def test_passes_by_what_lock_and_base_make_with_added_files_or_without(
+        self, tmp_path: Path, *, with_files: bool
+    ) -> None:
+        locked = (AddedFile(source="x.txt", target="/opt/app/x.txt"), sha256(b"x")[7:])
+        (tmp_path / "images" / "small").mkdir(parents=True)
+        (tmp_path / "images" / "small" / "x.txt").write_text("x")
+        lock = replace(debian_lock(tmp_path), files=(locked,) if with_files else ())
+        project = Project(tmp_path, lock, with_base=True)
+        project.forget_the_image()
+        verdict = project.verify()
+        assert bad(verdict) == []
+        assert "as lock and base make it" in "".join(f.found for f in verdict.findings)
+
     def test_passes_on_a_base_that_provides_all_there_is(self, tmp_path: Path) -> None:
         project = Project(tmp_path, bare(tmp_path), with_base=True)
         assert bad(project.verify()) == []
