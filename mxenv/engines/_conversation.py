@@ -9,6 +9,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from mxenv import _container_engine
+from mxenv._container_engine import LONGEST
 from mxenv.errors import EngineError
 from mxenv.redaction import clean
 
@@ -23,9 +25,6 @@ SECONDS = 600.0
 KEPT = 10
 """Lines of a failed step that are shown."""
 
-LONGEST = 300
-"""Signs of what an engine says that are shown."""
-
 NAMED = 120
 """Signs of a step that are enough to find it in the Containerfile."""
 
@@ -39,87 +38,22 @@ REUSED = re.compile(r" ?-{2,3}> Using cache")
 ECHO = re.compile(r"""(?s)(?:The command '.*' (?=returned )|building at STEP ".*": )""")
 """The step once more, which an engine begins its complaint with."""
 
-USUAL = "unix:///var/run/docker.sock"
-"""Where an engine is, unless somebody says otherwise."""
-HINT = "is a container engine running, and may you use it? DOCKER_HOST names another one"
 ENDED = "does the engine still run? its own log says why it does not"
 MORE = "`mxenv build -v` shows all that the steps say"
 
 
 def connected(environ: Mapping[str, str] = os.environ) -> APIClient:
-    """Return a client of the engine that answers: DOCKER_HOST, the context in use, the socket."""
-    import docker  # noqa: PLC0415 - imported late: it brings requests, and takes a while
-
-    given = _given(environ)
-    try:
-        return docker.APIClient(version="auto", timeout=SECONDS, **given)
-    except (docker.errors.DockerException, OSError) as error:
-        where = clean(str(given.get("base_url") or USUAL))
-        raise EngineError(
-            f"no container engine answers: {said(error)}", context=where, hint=HINT
-        ) from None
-
-
-def _given(environ: Mapping[str, str]) -> Mapping[str, object]:
-    """Return where the engine is: what the environment says counts, then the user's context."""
-    import docker  # noqa: PLC0415 - imported late: it brings requests, and takes a while
-
-    given: dict[str, object] = docker.utils.kwargs_from_env(environment=environ)
-    if not given.get("base_url") and not environ.get("DOCKER_HOST"):
-        with suppress(docker.errors.DockerException, OSError, KeyError, AttributeError):
-            chosen = docker.ContextAPI.get_current_context()
-            if chosen is not None and chosen.Host:
-                given |= {"base_url": chosen.Host, "tls": chosen.TLSConfig}
-    return given
-
-
-def said(error: BaseException) -> str:
-    """Return what the SDK or the connection complains of; nothing of any other error."""
+    """Return a client of the engine that answers."""
     from docker import errors  # noqa: PLC0415 - imported late: it brings requests
 
-    if isinstance(error, EngineError):
-        return ""
-    if reason := _lost(error):
-        return reason
-    if not isinstance(error, errors.DockerException | OSError):
-        return ""
-    explanation = str(getattr(error, "explanation", None) or "")
-    text = explanation or str(error).rpartition("Error while fetching server API version: ")[2]
-    return clean(text)[:LONGEST] or type(error).__name__
-
-
-def _lost(error: BaseException) -> str:
-    """Return why there is no connection, if that is why: what the system says, no library's words.
-
-    The libraries that the SDK stands on let their own errors through where an answer breaks off.
-    """
-    from http.client import HTTPException  # noqa: PLC0415 - imported late: with the SDK
-
-    import requests  # noqa: PLC0415 - the same
-    import urllib3  # noqa: PLC0415 - the same
-
-    inside = tuple(_inside(error))
-    if any(isinstance(one, requests.Timeout | TimeoutError) for one in inside):
-        return "it said nothing for too long"
-    broken = requests.ConnectionError | requests.exceptions.ChunkedEncodingError | ConnectionError
-    broken |= urllib3.exceptions.HTTPError | HTTPException
-    if not any(isinstance(one, broken) for one in inside):
-        return ""
-    reasons = [one.strerror for one in inside if isinstance(one, OSError) and one.strerror]
-    return reasons[-1] if reasons else "the connection broke off"
-
-
-def _inside(error: BaseException) -> Iterator[BaseException]:
-    """Yield an error and all that it was made of, the innermost last."""
-    left, seen = [error], set()
-    while left:
-        one = left.pop(0)
-        if id(one) in seen:
-            continue
-        seen.add(id(one))
-        yield one
-        parts = (one.__cause__, one.__context__, getattr(one, "reason", None), *one.args)
-        left.extend(part for part in parts if isinstance(part, BaseException))
+    try:
+        return _container_engine.client(SECONDS, environ)
+    except (errors.DockerException, OSError) as error:
+        raise EngineError(
+            f"no container engine answers: {_container_engine.reason(error)}",
+            context=_container_engine.place(environ),
+            hint=_container_engine.HINT,
+        ) from None
 
 
 @contextmanager
@@ -128,10 +62,11 @@ def heard(what: str, context: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if reason := said(error):
-            hint = ENDED if _lost(error) else ""
-            raise EngineError(f"{what}: {reason}", context=context, hint=hint) from error
-        raise
+        reason = "" if isinstance(error, EngineError) else _container_engine.reason(error)
+        if not reason:
+            raise
+        hint = ENDED if _container_engine.lost(error) else ""
+        raise EngineError(f"{what}: {reason}", context=context, hint=hint) from error
 
 
 @dataclass(slots=True, kw_only=True)

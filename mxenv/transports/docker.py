@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-import socket
 import time
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from mxenv import _container_engine
+from mxenv._container_engine import HINT, reason
 from mxenv.errors import HostUnreachable, UsageError
 from mxenv.facts import Absent, Unreadable, View
 from mxenv.question import Command, Env, Found, Space
-from mxenv.redaction import clean
 from mxenv.transports import Transport
 from mxenv.transports._silent import of_an_image
 from mxenv.transports._tree import answer
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from mxenv.transports._container_tree import ContainerTree
 
 SHELL = ("/bin/sh",)
-LONGEST = 300
-"""Signs of what an engine says that are shown."""
 NO_SHELL = re.compile(r"no such file or directory|not found|permission denied", re.IGNORECASE)
 """What runtimes say of a program that is not in a container, among many other words."""
 STATES = (
@@ -41,7 +39,6 @@ STATES = (
     ("Running", False, "it does not run"),
 )
 """What an engine says of a container in which nothing can be run, and what that means."""
-ENGINE = "is a container engine running, and may you use it? DOCKER_HOST names another one"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,36 +98,16 @@ def _open(rest: str, terms: Terms) -> Iterator[Host]:
 
 
 def _engine(rest: str, seconds: float) -> APIClient:
-    import docker  # noqa: PLC0415 - imported late: it brings requests, and takes a while
+    from docker import errors  # noqa: PLC0415 - imported late: it brings requests
 
     try:
-        given = docker.utils.kwargs_from_env()
-        _knock(given.get("base_url") or docker.constants.DEFAULT_UNIX_SOCKET, seconds)
-        return docker.APIClient(version="auto", timeout=seconds, **given)
-    except (docker.errors.DockerException, OSError) as error:
+        return _container_engine.client(seconds)
+    except (errors.DockerException, OSError) as error:
         raise HostUnreachable(
-            f"no container engine answers: {_plain(error)}", context=f"docker:{rest}", hint=ENGINE
+            f"no container engine answers at {_container_engine.place()}: {reason(error)}",
+            context=f"docker:{rest}",
+            hint=HINT,
         ) from None
-
-
-def _knock(url: str, seconds: float) -> None:
-    """Raise `OSError` if nobody listens at a local socket.
-
-    The SDK would say so in many words, and leave a socket of its own open.
-    """
-    scheme, _, path = url.removeprefix("http+").partition(":")
-    if scheme != "unix":
-        return
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as knocking:
-        knocking.settimeout(seconds)
-        knocking.connect(f"/{path.lstrip('/')}")
-
-
-def _plain(error: Exception) -> str:
-    """Return the part of an engine's error that says something."""
-    explanation = str(getattr(error, "explanation", None) or "")
-    said = explanation or str(error).rpartition("Error while fetching server API version: ")[2]
-    return clean(said)[:LONGEST]
 
 
 def _inspected(api: APIClient, rest: str) -> _Container:
@@ -142,10 +119,11 @@ def _inspected(api: APIClient, rest: str) -> _Container:
         raise HostUnreachable(
             "the engine has no such container",
             context=f"docker:{rest}",
-            hint="`docker ps -a` lists what it has",
+            hint="`docker ps -a` lists what it has; an image is asked when it is saved: "
+            "`docker save IMAGE --output FILE.tar`, then docker-archive:FILE.tar",
         ) from None
     except (errors.DockerException, OSError) as error:
-        raise HostUnreachable(_plain(error), context=f"docker:{rest}", hint=ENGINE) from None
+        raise HostUnreachable(reason(error), context=f"docker:{rest}", hint=HINT) from None
     entries = (state.get("Config") or {}).get("Env") or ()
     signs = state.get("State") or {}
     return _Container(
@@ -179,10 +157,10 @@ def _shell_in(container: _Container, terms: Terms, watch: Watch, stack: ExitStac
         )
         return stack.enter_context(talk)
     except (errors.DockerException, Lost, OSError) as error:
-        if _refused(pipe) if pipe else NO_SHELL.search(_plain(error)):
+        if _refused(pipe) if pipe else NO_SHELL.search(reason(error)):
             return None
         context = f"docker:{container.address}"
-        raise HostUnreachable(_plain(error), context=context, hint=ENGINE) from None
+        raise HostUnreachable(reason(error), context=context, hint=HINT) from None
 
 
 def _refused(pipe: ContainerPipe) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import hashlib
 import io
 import json
@@ -31,7 +30,6 @@ from mxenv.stores import layout
 from mxenv.stores.description import describe
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
 BASE: dict[str, object] = {"config": {"Cmd": ["bash"]}}
@@ -392,15 +390,6 @@ class TestWhatAnEngineSays:
             Conversation(api=None, told=None).image_of(STEP)
 
 
-@pytest.fixture
-def _sdk_leaves_sockets() -> Iterator[None]:
-    """The SDK leaves the socket that it could not connect to whoever collects garbage."""
-    yield
-    gc.collect()
-
-
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-@pytest.mark.usefixtures("_sdk_leaves_sockets")
 class TestAnEngineThatCannotBeAsked:
     """It is told where it is, why it does not answer, and in no library's words."""
 

@@ -288,6 +288,18 @@ def test_a_base_in_a_folder_is_handed_to_the_engine(
     assert inside(engine, "on-a-layout", "cat", "/made") == "made\n"
 
 
+def test_an_engine_that_only_the_context_in_use_names_is_built_with_and_asked(
+    built: Path, engine: str, tmp_path: Path
+) -> None:
+    host = succeed(engine, "context", "inspect", "--format", "{{.Endpoints.docker.Host}}").strip()
+    environ = {name: value for name, value in os.environ.items() if name != "DOCKER_HOST"}
+    environ["DOCKER_CONFIG"] = str(tmp_path / "docker")
+    create = ("context", "create", "elsewhere", "--docker", f"host={host}")
+    succeed(engine, *create, env=environ)
+    succeed(engine, "context", "use", "elsewhere", env=environ)
+    succeed(MXENV, *BUILD, cwd=built, env=environ)
+
+
 def test_no_engine_is_an_engine_s_error(built: Path, tmp_path: Path) -> None:
     environment = {**os.environ, "DOCKER_HOST": f"unix://{tmp_path}/none.sock"}
     done: CompletedProcess[str] = run(MXENV, *BUILD, cwd=built, env=environment)

@@ -200,8 +200,9 @@ def test_a_running_and_a_stopped_container_of_one_image_have_the_same_files(
 
 def test_a_container_that_is_not_there_cannot_be_asked(engine: str) -> None:
     del engine
-    with pytest.raises(HostUnreachable, match="no such container"):
+    with pytest.raises(HostUnreachable, match="no such container") as caught:
         ask("mxenv-none-such")
+    assert "docker-archive:" in caught.value.hint
     with pytest.raises(UsageError):
         ask("")
 
