@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from mxenv import _files, lock_export, lock_merge, snapshot
 from mxenv._files import write_atomically
 from mxenv.api import locking, nodes, project
-from mxenv.facts import Observed, Snapshot
+from mxenv.facts import Observed, Snapshot, Unreadable
 from mxenv.lock import Lock
 
 if TYPE_CHECKING:
@@ -97,5 +97,13 @@ def _spoken_of(lock: Lock, there: Snapshot) -> tuple[Snapshot, Snapshot]:
         inside = fact.instance == prefix or fact.instance.startswith(f"{prefix}/")
         return fact.key in known and (inside or not fact.key.startswith("python."))
 
-    kept = tuple(fact for fact in there.facts if counts(fact))
-    return replace(promised, facts=facts), replace(there, facts=kept)
+    kept = [fact for fact in there.facts if counts(fact)]
+    seen = {(fact.key, fact.instance) for fact in kept}
+    lacking = {fact.key for fact in facts if (fact.key, fact.instance) not in seen}
+    # What is not listed is not there only if the list is whole.
+    kept += [f for f in there.facts if f.key in lacking and _is_of_all(f) and not counts(f)]
+    return replace(promised, facts=facts), replace(there, facts=tuple(kept))
+
+
+def _is_of_all(fact: Fact) -> bool:
+    return isinstance(fact.reading, Unreadable) and fact.instance in {"", "*"}

@@ -6,14 +6,16 @@ import json
 import subprocess
 import sys
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from _locked import scratch_lock, write_lock
 
 from mxenv import lock as locks
-from mxenv.api import building
+from mxenv.api import building, lock_files, nodes
 from mxenv.api.project import read_lock
+from mxenv.facts import Fact, Snapshot, Unreadable, View
 from mxenv.lock import Lock, Package, Provided
 
 MXENV = Path(sys.executable).with_name("mxenv")
@@ -131,6 +133,21 @@ class TestALockBesideWhatIsThere:
             assert f"python.package[/opt/mxenv/{name}]" in told
         back = diff(tmp_path, "oci:dist", B, "--format", "html", status=1).stdout
         assert "python.package[/opt/mxenv/delta]" in back
+
+    def test_what_could_not_be_read_is_not_said_to_be_missing(self, lock: Lock) -> None:
+        """As in an image whose base lies elsewhere: nobody knows what its layers hold."""
+        reading = Unreadable("a layer is not there")
+        fact = Fact(key="python.package", reading=reading, source="image", view=View.IMAGE)
+        image = Snapshot(
+            node="image",
+            view=View.IMAGE,
+            taken_at=datetime(2026, 11, 30, tzinfo=UTC),
+            facts=(fact,),
+        )
+        told = nodes.diff(*lock_files.as_nodes(lock, image))
+        packages = [d for d in told if d.key == "python.package" and d.instance]
+        assert [d.instance for d in packages] == ["/opt/mxenv/alpha", "/opt/mxenv/beta"]
+        assert {d.after for d in packages} == {(reading,)}
 
     def test_a_node_is_compared_in_what_the_lock_speaks_of(
         self, tmp_path: Path, lock: Lock
