@@ -224,20 +224,13 @@ class _Plan:
         name = f"{self.info}/entry_points.txt"
         if name not in self.archive.members:
             return
-        from installer.utils import (  # noqa: PLC0415 - imported late: for wheels with scripts
-            parse_entrypoints,
-        )
+        from mxenv.engines import _entry_points  # noqa: PLC0415 - imported late: seldom any
 
         try:
-            text = self.archive.read(name).decode()
-            points = list(parse_entrypoints(text))
-        except WheelError:
-            raise
-        # The library's parser asserts, and lets errors of configparser pass.
-        except Exception as error:
-            why = " ".join(str(error).split()) or "an entry point is no name and module:function"
-            raise self._refusal(name, f"is not understood: {why}") from error
-        for script, module, attribute, _ in points:
+            points = list(_entry_points.scripts(self.archive.read(name).decode()))
+        except ValueError as error:
+            raise self._refusal(name, f"is not understood: {error}") from error
+        for script, module, attribute in points:
             if unsafe(script) or "/" in script:
                 raise self._refusal(name, f"{script!r} is no name for a script")
             text = SCRIPT.format(
