@@ -23,7 +23,13 @@ HINT = "is a container engine running, and may you use it? DOCKER_HOST names ano
 
 def place(environ: Mapping[str, str] = os.environ) -> str:
     """Return where the engine is said to be."""
-    return clean(str(_given(environ).get("base_url") or USUAL))
+    from docker import errors  # noqa: PLC0415 - imported late: it brings requests
+
+    said = environ.get("DOCKER_HOST")
+    # Certificates that are not there are no reason not to say where.
+    with suppress(errors.DockerException, OSError):
+        said = str(_given(environ).get("base_url") or "")
+    return clean(said or USUAL)
 
 
 def client(seconds: float, environ: Mapping[str, str] = os.environ) -> APIClient:

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mxenv import _container_engine
 from mxenv.api import caching, checking
 from mxenv.codes import CODES
 from mxenv.errors import EngineError, MxenvError
@@ -92,8 +93,10 @@ def _index(environ: Mapping[str, str]) -> Finding:
 
 
 def _engine(environ: Mapping[str, str]) -> Finding:
-    address = environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
+    address = _container_engine.place(environ)
     found = f"{address} is there"
+    if not address.startswith("unix://"):
+        found = f"{address}, which was not asked"
     path = Path(address.removeprefix("unix://"))
     if address.startswith("unix://") and not os.access(path, os.R_OK | os.W_OK):
         why = "one that you may not use" if path.exists() else "none"

@@ -404,6 +404,16 @@ class TestAnEngineThatCannotBeAsked:
             connected({"DOCKER_HOST": "tcp://127.0.0.1:1"})
         assert caught.value.message == "no container engine answers: Connection refused"
 
+    def test_certificates_that_are_not_there(self, tmp_path: Path) -> None:
+        environ = {
+            "DOCKER_HOST": "tcp://engine.example.com:2376",
+            "DOCKER_TLS_VERIFY": "1",
+            "DOCKER_CERT_PATH": str(tmp_path),
+        }
+        with pytest.raises(EngineError, match="no container engine answers: ") as caught:
+            connected(environ)
+        assert caught.value.context == "tcp://engine.example.com:2376"
+
     @pytest.mark.parametrize(
         ("error", "reason"),
         [

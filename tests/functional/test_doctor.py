@@ -59,6 +59,11 @@ def test_no_container_engine_is_no_fault(tmp_path: Path) -> None:
     assert examined(environ)["MX505"].found == f"unix://{socket} is there"
 
 
+def test_a_container_engine_that_was_not_asked_is_not_said_to_be_there(tmp_path: Path) -> None:
+    environ = {"MXENV_CACHE_DIR": str(tmp_path), "DOCKER_HOST": "tcp://127.0.0.1:1"}
+    assert examined(environ)["MX505"].found == "tcp://127.0.0.1:1, which was not asked"
+
+
 @pytest.mark.usefixtures("powerless")
 def test_a_container_engine_that_others_may_use_is_said_to_be_so(tmp_path: Path) -> None:
     socket = tmp_path / "docker.sock"
