@@ -13,10 +13,10 @@ from mxenv import interior, start_gate
 from mxenv.configuration import LAYER, lock_path
 from mxenv.engines._blob import Content, Packed, write
 from mxenv.errors import LockError
-from mxenv.layers import FORMAT, SHARE, START_GATE, base_directories
+from mxenv.layers import FORMAT, SHARE, START_GATE, Entry, base_directories, check_union
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
 
@@ -73,16 +73,29 @@ def _made(layer: layers.Layer, order: Order, cache: Cache, compiler: Interpreter
     sites = frozenset({where.purelib, where.platlib})
     with ExitStack() as stack:
         modules = stack.enter_context(_modules(compiler)) if compiler else None
-        contents: list[Content] = []
+        brought: list[tuple[str, list[Content]]] = []
         for package in layer.packages:
             path = order.wheelhouse / package.wheel.name
             wheel = stack.enter_context(opened(path, package, where, modules))
-            contents += [_content(wheel, installed, modules) for installed in wheel.files]
+            files = [_content(wheel, installed, modules) for installed in wheel.files]
+            brought.append((f"{package.name}=={package.version}", files))
+        contents = _together(brought)
         return cache.make(
             layer.key,
             lambda file: write(file, contents, skipped=skipped),
             check=lambda file, draft: check(file, draft, packages=layer.packages, sites=sites),
         )
+
+
+def _together(brought: Sequence[tuple[str, Sequence[Content]]]) -> list[Content]:
+    """Return the files of wheels that share a layer; what two of them bring is there once."""
+    if len(brought) > 1:
+        union = (
+            (owner, [Entry(path=c.path, sha256=c.hash, size=c.size, mode=c.mode) for c in files])
+            for owner, files in brought
+        )
+        check_union(union)
+    return list({content.path: content for _, files in brought for content in files}.values())
 
 
 def _modules(compiler: Interpreter) -> AbstractContextManager[Modules]:

@@ -18,9 +18,12 @@ from _wheels import Made, lock_of
 from mxenv import lock as locks
 from mxenv.api.building import build
 from mxenv.api.project import read_lock
+from mxenv.api.verifying import verify
 from mxenv.errors import Incompatible, LayoutError, LockError, RegistryError
 from mxenv.image import AddedFile
+from mxenv.layers import BUCKETS
 from mxenv.stores import layout
+from mxenv.verdict import Outcome
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -180,6 +183,33 @@ def test_added_files_are_taken_from_the_image_s_folder(lock: Path, tmp_path: Pat
         build(lock, out=tmp_path / "out", cache=tmp_path / "cache")
 
 
+class TestOneFileOfManyWheels:
+    """More small wheels than layers for them: some of these share one."""
+
+    @staticmethod
+    def project(root: Path, *, equal: bool) -> Path:
+        house = root / "wheelhouse"
+        house.mkdir(parents=True)
+        wheels = []
+        for number in range(BUCKETS + 1):
+            shared = b"" if equal else b"%d" % number
+            made = Made(name=f"p{number}", files={"space/__init__.py": shared})
+            wheels.append(made.write(house))
+        path = root / "pylock.demo.toml"
+        path.write_text(locks.render(lock_of(*wheels)))
+        return path
+
+    def test_is_there_once_if_it_is_the_same(self, tmp_path: Path) -> None:
+        path = self.project(tmp_path, equal=True)
+        build(path, out=tmp_path / "out", cache=tmp_path / "cache")
+        assert verify(path, f"oci:{tmp_path / 'out'}").outcome is Outcome.COMPATIBLE
+
+    def test_is_refused_if_it_is_not_and_two_are_named(self, tmp_path: Path) -> None:
+        path = self.project(tmp_path, equal=False)
+        with pytest.raises(Incompatible, match=r"p\d+==1\.0 and p\d+==1\.0 both bring it"):
+            build(path, out=tmp_path / "out", cache=tmp_path / "cache")
+
+
 def test_a_layout_is_a_base_wherever_the_project_lies(tmp_path: Path) -> None:
     lock = project(tmp_path / "project")
     below = build(lock, out=tmp_path / "project" / "bases" / "one", cache=tmp_path / "cache")
@@ -268,3 +298,23 @@ def test_with_zstd_the_lock_keeps_the_digest_of_the_image_with_gzip(
     assert done.manifest != usual.manifest
     index = json.loads((tmp_path / "zstd" / "index.json").read_text())
     assert done.manifest in {entry["digest"] for entry in index["manifests"]}
+
+
+def test_where_nothing_changed_nothing_is_imported_that_makes_something(
+    lock: Path, tmp_path: Path
+) -> None:
+    script = (
+        "import sys; from pathlib import Path; from mxenv.api.building import build;"
+        "build(Path(sys.argv[1]), out=Path(sys.argv[2]), cache=Path(sys.argv[3]));"
+        "print(*sys.modules)"
+    )
+    words = [sys.executable, "-c", script, str(lock), str(tmp_path / "out"), str(tmp_path / "c")]
+    first, again = (
+        subprocess.run(words, check=True, capture_output=True, text=True).stdout.split()
+        for _ in range(2)
+    )
+    makers = {"mxenv.engines._wheel", "mxenv.engines._inside", "mxenv.sbom", "mxenv.deflation"}
+    assert makers <= set(first)
+    slow = {"tomlkit", "cyclonedx", "installer", "requests", "mxenv.api.verifying"}
+    assert not (makers | slow) & set(again)
+    assert not slow & set(first)
