@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NoReturn
 
-from mxenv.errors import EngineError, Incompatible, IndexFailed, UsageError
+from mxenv.errors import ConfigurationError, EngineError, Incompatible, IndexFailed, UsageError
 
 BUILD = (
     "leave out --only-binary and it is built from source; or build a wheel (`pip wheel NAME`) and "
@@ -23,6 +23,7 @@ _DAMAGED = re.compile(
 )
 _REFUSED = ("could not be queried", "403 Forbidden")
 _NO_PAGE = ("unexpected JSON", "unexpected HTML", "Unsupported `Content-Type`")
+_CONFIGURATION = "Failed to parse: "
 _MEMORY = "Failed to initialize cache"
 _BUILT = ("Failed to build", "The build backend returned an error", "Call to `")
 
@@ -56,6 +57,12 @@ def fail(said: str) -> NoReturn:
         raise Incompatible(" ".join(words[1:]) or text, hint=_hint(hints))
     if "invalid value" in text or "unexpected argument" in text:
         raise UsageError(words[0])
+    if words[0].startswith(_CONFIGURATION):
+        raise ConfigurationError(
+            words[-1],
+            context=words[0].removeprefix(_CONFIGURATION).strip("`"),
+            hint="uv is configured there: correct it, or take it away",
+        )
     if _MEMORY in words[0]:
         raise EngineError(f"uv failed: {': '.join(words)}", hint="name another in UV_CACHE_DIR")
     raise IndexFailed(f"uv failed: {words[0]}{f': {words[-1]}' if len(words) > 1 else ''}")

@@ -309,6 +309,25 @@ class TestAnIndexWithAnAuthorityOfItsOwn:
             assert "SSL_CERT_FILE" in done.stderr.splitlines()[1]
 
 
+@pytest.mark.parametrize("text", ['offline = "maybe"', "[[["])
+def test_a_configuration_of_uv_that_cannot_be_read_is_named(
+    project: Path, first: Index, text: str
+) -> None:
+    assert lock(project, default=first.url).returncode == 0
+    (project / "uv.toml").write_text(text)
+    for command in (("lock", "images/small/image.toml"), ("fetch", str(LOCK))):
+        done = mxenv(project, *command)
+        assert done.returncode == 5
+        assert done.stderr.startswith("error: uv.toml: ")
+        assert "uv is configured there" in done.stderr
+
+
+def test_a_memory_that_uv_cannot_have_is_to_be_named_elsewhere(project: Path) -> None:
+    done = lock(project, UV_CACHE_DIR="/dev/null/cache")
+    assert done.returncode == 6
+    assert done.stderr.splitlines()[1] == " hint: name another in UV_CACHE_DIR"
+
+
 class TestWithoutASearchPath:
     def test_no_other_python_is_looked_for(self, project: Path, first: Index) -> None:
         nowhere = {"PATH": "", "VIRTUAL_ENV": "", "UV_PYTHON_INSTALL_DIR": str(project / "none")}
@@ -350,6 +369,12 @@ class TestWithoutANetwork:
             done = lock(project, "--offline", *places, default=first.url)
             assert done.returncode == 6
             assert "mx-lib" in done.stderr
+
+    def test_who_may_look_nowhere_is_told_so(self, project: Path, first: Index) -> None:
+        assert lock(project, default=first.url).returncode == 0
+        done = mxenv(project, "fetch", str(LOCK), "--offline", default=first.url)
+        assert done.returncode == 6
+        assert "there is no place to look for mx_lib-1.0-py3-none-any.whl\n" in done.stderr
 
     def test_what_it_lacks_is_named(self, project: Path) -> None:
         (project / "house").mkdir()
