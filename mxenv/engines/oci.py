@@ -12,20 +12,19 @@ from typing import TYPE_CHECKING
 from mxenv import __version__, configuration, layers, start_gate, union
 from mxenv.configuration import Made
 from mxenv.engines import GZIP, ZSTD, Engine, Layer, Order, Product, _layer
+from mxenv.engines._base import Base
 from mxenv.engines._cache import Cache
 from mxenv.engines._output import Nowhere, Output
-from mxenv.errors import Incompatible, LayoutError, RegistryError, UsageError
+from mxenv.errors import RegistryError, UsageError
 from mxenv.image import SCRATCH
 from mxenv.stores import OCI_CONFIG, OCI_MANIFEST, places
-from mxenv.stores.description import describe
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from mxenv.engines._bytecode import Interpreter
     from mxenv.engines._layer import Ready
-    from mxenv.lock import Lock
-    from mxenv.stores import Descriptor, ImageDescription, Sink, Source
+    from mxenv.stores import Descriptor, Sink, Source
 
 WORKERS = 4
 """Layers made at once: hashing and inflating let go of the interpreter, the rest does not."""
@@ -78,7 +77,7 @@ def assemble(
     cache = Cache(root=order.cache)
     cache.tidy()
     with steps.step("base"):
-        base = _Base.read(order, source)
+        base = Base.read(order, source)
     with steps.step("layers"):
         compiler = _compiler(order)
         plan = layers.plan(
@@ -209,7 +208,7 @@ def _packed(ready: list[Ready], order: Order, cache: Cache) -> list[Ready]:
         return list(pool.map(lambda layer: _zstd.packed(layer, cache), ready))
 
 
-def _manifest(order: Order, ready: Sequence[Ready], config: bytes, base: _Base) -> bytes:
+def _manifest(order: Order, ready: Sequence[Ready], config: bytes, base: Base) -> bytes:
     """Return the manifest of the image with these layers."""
     compression = ""
     if any(layer.media_type != configuration.LAYER for layer in ready):
@@ -237,53 +236,6 @@ def _made(ready: Ready) -> Made:
         size=ready.blob.size,
         media_type=ready.media_type,
     )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Base:
-    """What has to be known of the base: all but its layers' bytes."""
-
-    configuration: Mapping[str, object]
-    layers: tuple[Descriptor, ...]
-    read_bytes: int
-
-    @classmethod
-    def read(cls, order: Order, source: Source | None) -> _Base:
-        """Read manifest and configuration; they must be those that were locked."""
-        lock = order.lock
-        if order.known is not None:
-            image, name = order.known.image, lock.base.reference
-        elif source is not None:
-            image, name = describe(source, lock.target.platform), source.name
-        else:
-            return cls(configuration={}, layers=(), read_bytes=0)
-        if image.manifest.digest != lock.base.digest:
-            raise Incompatible(
-                f"the base is {image.manifest.digest}, but {lock.base.digest} was locked",
-                context=name,
-                hint="run `mxenv lock` again, or name the base that was locked",
-            )
-        _check_platform(image, lock, name)
-        return cls(
-            configuration=image.configuration,
-            layers=image.layers,
-            read_bytes=0 if order.known else image.manifest.size + image.config.size,
-        )
-
-
-def _check_platform(image: ImageDescription, lock: Lock, name: str) -> None:
-    """Refuse a base that is for another platform, whatever its manifest is called."""
-    found = f"{image.configuration.get('os')}/{image.configuration.get('architecture')}"
-    if found != "/".join(lock.target.platform.split("/")[:2]):
-        raise Incompatible(
-            f"the base is for {found}, and the lock for {lock.target.platform}",
-            context=name,
-            hint="run `mxenv lock` again",
-        )
-    if len(image.layers) != len(image.diff_ids):
-        raise LayoutError(
-            f"has {len(image.layers)} layers, and says {len(image.diff_ids)}", context=name
-        )
 
 
 def _document(descriptor: Descriptor) -> dict[str, object]:
@@ -328,7 +280,7 @@ def _name(order: Order, digest: str) -> str:
     return f"{order.push.partition('@')[0]}@{digest}"
 
 
-def _notes(order: Order, base: _Base) -> Iterator[str]:
+def _notes(order: Order, base: Base) -> Iterator[str]:
     """Yield what somebody should know who takes the image to be whole."""
     if order.push is None and base.layers and not order.with_base:
         size = sum(layer.size for layer in base.layers)
