@@ -9,6 +9,7 @@ import click
 
 from mxenv.cli import _options
 from mxenv.cli._output import PLAIN, Output, answers
+from mxenv.errors import UsageError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -65,6 +66,11 @@ def COMMAND(  # noqa: N802, PLR0913 - a constant; every option is an argument
     from mxenv.api import locking, project  # noqa: PLC0415 - imported late: --help needs none
 
     if check:
+        if upgrade or upgrade_package:
+            raise UsageError(
+                "--check asks no index, and knows of no newer versions",
+                hint="leave --upgrade and --upgrade-package out",
+            )
         sys.exit(_check(output, image_toml, project.lock_path(image_toml, out)))
     result = locking.lock(
         image_toml,

@@ -52,6 +52,9 @@ WRONG = {
     "check --format yaml": (2, "yaml"),
     "check a.json b.json": (2, "b.json"),
     "check a.json --on local:": (2, "--on"),
+    # Or it would say of an old lock that it is fresh.
+    "lock image.toml --check --upgrade": (2, "--check asks no index"),
+    "lock image.toml --check --upgrade-package x": (2, "--check asks no index"),
     "check missing.json": (2, "missing.json: there is no such file"),
     "check broken.json": (5, "broken.json"),
     "check other.json": (5, "other.json"),
