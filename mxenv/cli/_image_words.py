@@ -60,7 +60,7 @@ def lines(shown: Shown, *, whole: bool) -> dict[str, object]:
         "manifest": shown.manifest,
         "config": shown.config,
         "platform": shown.platform,
-        "size": f"{size(shown.size)} in {len(shown.layers)} layers",
+        "size": f"{size(shown.size)} in {_many(len(shown.layers))}",
         "lock": _lock(shown),
         "base": _base(shown),
         "python": labels.get("io.mxenv.python"),
@@ -121,6 +121,10 @@ def _signed(shown: Shown) -> list[str]:
     if shown.verified:
         return list(shown.signed) or ["none of the keys that were named"]
     return [f"{one} (as it says; --key PUB checks)" for one in shown.signed] or ["nobody"]
+
+
+def _many(layers: int) -> str:
+    return f"{layers} layer{'s' * (layers != 1)}"
 
 
 def size(count: int) -> str:

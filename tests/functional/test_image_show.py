@@ -105,7 +105,7 @@ def test_of_somebody_else_s_image_says_so_and_tells_what_is_there(tmp_path: Path
     )
     told = run(f"oci:{layout}")
     assert re.search(r"made by +not mxenv, as far as it says", told)
-    assert "in 1 layers" in told
+    assert "in 1 layer\n" in told
     assert "sh -c" in told
     assert "\x1b" not in told
     assert "start gate" not in told
