@@ -194,6 +194,9 @@ def _whole(this: Opened, stands: Standing) -> Iterator[Finding]:
             yield _image_checks.by_engine(this.lock, this.image)
     elif this.lock.built is not None:
         yield from _image_checks.recorded(this.lock.built, this.image, stands)
+    elif this.lock_path is None and this.lock.base.listing and not this.signed.by:
+        reason = "what is known of it lies beside its lock, which was not named"
+        yield _image_checks.no_base(this.lock, reason)
     elif not this.signed.by:
         path = this.lock_path or Path(f"pylock.{this.lock.name}.toml")
         yield from _made_again(this.lock, path, this.image)

@@ -385,6 +385,15 @@ class TestElsewhere:
         )
         assert {f.code: f.outcome for f in verdict.findings}["MX301"] is Outcome.COMPATIBLE
 
+    def test_verify_looks_for_no_record_beside_a_lock_that_was_not_named(
+        self, project: Path
+    ) -> None:
+        lock(project)
+        build(project, with_base=True)
+        verdict = verifying.verify(None, f"oci:{project / 'out'}", wheelhouse=project / "links")
+        (said,) = (f for f in verdict.findings if f.code == "MX305")
+        assert (said.outcome, "which was not named" in said.found) == (Outcome.UNKNOWN, True)
+
     def test_verify_says_of_a_damaged_record_that_it_does_not_know(self, project: Path) -> None:
         made = lock(project)
         build(project, record=False, with_base=True)
