@@ -539,9 +539,9 @@ CODES: Mapping[str, Code] = {
     ),
     "MX402": Code(
         title="the lock is stale",
-        meaning="The image description was changed after the lock was made from it.",
-        how="The digest of the image description, with the files that it adds, was compared "
-        "with the one in the lock.",
+        meaning="The image description, a file that it adds, an inventory that it names or the "
+        "record of its base is not there, or not what the lock was made from.",
+        how="The digests of all of them were compared with those in the lock.",
         remedy="`mxenv lock images/NAME/image.toml`, and commit the lock.",
     ),
     "MX403": Code(
