@@ -202,7 +202,9 @@ def read_snapshot(path: Path) -> Snapshot:
         hint = "name a snapshot file, or an address as local: or recording:DIR"
         raise UsageError("there is no such file", context=str(path), hint=hint) from None
     except (OSError, ValueError) as error:
-        raise SnapshotError(f"cannot be read: {_files.why(error)}", context=str(path)) from None
+        hint = f"an image in a folder is oci:{path}" if (path / "oci-layout").is_file() else ""
+        said = f"cannot be read: {_files.why(error)}"
+        raise SnapshotError(said, context=str(path), hint=hint) from None
 
 
 def snapshot_of(target: str, *, now: datetime, wanted: Wanted = USUAL) -> Snapshot:

@@ -10,7 +10,7 @@ import pytest
 from _locked import debian_lock, write_lock
 
 from mxenv.api import nodes, verifying
-from mxenv.errors import LockError, UsageError
+from mxenv.errors import LockError, SnapshotError, UsageError
 from mxenv.facts import Absent, Fact, Observed, Reading, Snapshot, Unreadable, View
 from mxenv.verdict import Outcome, Verdict
 
@@ -152,6 +152,14 @@ def test_a_requirement_that_is_misspelt_is_an_invalid_lock(node: Verifier, tmp_p
 def test_an_address_that_nothing_answers_to_is_a_usage_error(lock: Path) -> None:
     with pytest.raises(UsageError):
         verifying.verify(lock, "nowhere:x", now=NOW)
+
+
+def test_a_layout_that_is_named_as_a_file_is_said_to_be_an_image(
+    tmp_path: Path, lock: Path
+) -> None:
+    with pytest.raises(SnapshotError, match="cannot be read: is a directory") as raised:
+        verifying.verify(lock, str(tmp_path / "base"))
+    assert raised.value.hint == f"an image in a folder is oci:{tmp_path / 'base'}"
 
 
 def test_a_root_file_system_is_looked_into(tmp_path: Path, lock: Path) -> None:
