@@ -194,8 +194,9 @@ def _whole(this: Opened, stands: Standing) -> Iterator[Finding]:
             yield _image_checks.by_engine(this.lock, this.image)
     elif this.lock.built is not None:
         yield from _image_checks.recorded(this.lock.built, this.image, stands)
-    elif this.lock_path is None and this.lock.base.listing and not this.signed.by:
-        reason = "what is known of it lies beside its lock, which was not named"
+    elif this.lock_path is None and this.lock.base.reference != SCRATCH and not this.signed.by:
+        # Whoever made the image chose what its lock names: no host, no path is asked for that.
+        reason = "the lock is the image's own, and nobody you know signed it: it was not asked for"
         yield _image_checks.no_base(this.lock, reason)
     elif not this.signed.by:
         path = this.lock_path or Path(f"pylock.{this.lock.name}.toml")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from mxenv import __version__, configuration, layers, start_gate, union
 from mxenv.configuration import Made
 from mxenv.engines import GZIP, ZSTD, Engine, Layer, Order, Product, _layer
-from mxenv.engines._base import Base
+from mxenv.engines._below import Base
 from mxenv.engines._cache import Cache
 from mxenv.engines._output import Nowhere, Output
 from mxenv.errors import RegistryError, UsageError
@@ -285,7 +285,7 @@ def _notes(order: Order, base: Base) -> Iterator[str]:
     if order.push is None and base.layers and not order.with_base:
         size = sum(layer.size for layer in base.layers)
         yield (
-            f"the layout leaves out the base's {len(base.layers)} layers ({size} bytes): "
+            f"the layout leaves out the base's layers ({len(base.layers)}, {size} bytes): "
             "it is whole only beside them; --with-base copies them"
         )
     if base.layers and order.known is None:

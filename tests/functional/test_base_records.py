@@ -392,7 +392,7 @@ class TestElsewhere:
         build(project, with_base=True)
         verdict = verifying.verify(None, f"oci:{project / 'out'}", wheelhouse=project / "links")
         (said,) = (f for f in verdict.findings if f.code == "MX305")
-        assert (said.outcome, "which was not named" in said.found) == (Outcome.UNKNOWN, True)
+        assert (said.outcome, "nobody you know signed it" in said.found) == (Outcome.UNKNOWN, True)
 
     def test_verify_says_of_a_damaged_record_that_it_does_not_know(self, project: Path) -> None:
         made = lock(project)
