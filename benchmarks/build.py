@@ -1,8 +1,11 @@
 """``mxenv build`` against ``docker build`` and ``buildah build``: the same wheels in one place.
 
-The equivalent Containerfile installs the wheels with pip in a stage that has Python, and copies
-the result onto ``scratch``, which the measured images have as their base. The stage's image, pip
-and the wheels lie on this machine before the clock starts; no side downloads, or compiles modules.
+Of the others there are two kinds. *Rendered* is the Containerfile that ``mxenv build --render``
+writes of the same lock, with its whole context. *Written* is what somebody writes who has no
+mxenv: it installs the wheels with pip in a stage that has Python, and copies the result onto
+``scratch``, which the measured images have as their base. The stage's image, pip, the wheels and
+the rendered context lie on this machine before the clock starts; no side downloads, or compiles
+modules.
 
 cold
     Nothing was built before: an empty cache of layers (mxenv), ``--no-cache`` (the others).
@@ -24,6 +27,7 @@ base lies in that registry, after one of its wheels changed.
 from __future__ import annotations
 
 import itertools
+import shlex
 import shutil
 import subprocess
 import sys
@@ -51,7 +55,7 @@ SAME_TARGET = 0.6
 MEMORY_TARGET = 200
 UP_TARGET, DOWN_TARGET = 64_000, 100_000
 STAGE = "mxenv-benchmark/python"
-IMAGE = "mxenv-benchmark/demo"
+IMAGE, RENDERED = "mxenv-benchmark/written", "mxenv-benchmark/rendered"
 CONTAINERFILE = """\
 FROM {stage} AS installed
 COPY pip /pip
@@ -75,6 +79,7 @@ class Bench:
         shutil.copy(lock, self.lock)
         shutil.copytree(lock.parent / "wheelhouse", self.lock.parent / "wheelhouse")
         self.context, self.cache, self.out = (folder / name for name in ("context", "cache", "out"))
+        self.rendered = folder / "rendered.tar"
         self._numbers = itertools.count()
         (self.context / "pip").mkdir(parents=True)
         pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "pip"]
@@ -95,10 +100,16 @@ class Bench:
             before=self._forget if cold else lambda: None,
             environment=(("MXENV_CACHE_DIR", str(self.cache)),),
         )
+        again = ("--no-cache",) if cold else ()
+        call = ("docker", "build", *again, "--quiet", "--file", "Containerfile", "--tag", RENDERED)
+        rendered = Contender(
+            title=f"docker build of the rendered one, {title}",
+            argv=("sh", "-c", f"{shlex.join(call)} - < {shlex.quote(str(self.rendered))}"),
+        )
         docker = Contender(
             title=f"docker build, {title}",
             argv=(
-                *("docker", "build", *(("--no-cache",) if cold else ()), *where),
+                *("docker", "build", *again, *where),
                 *("--tag", IMAGE, str(self.context)),
             ),
         )
@@ -110,14 +121,22 @@ class Bench:
                 *("--tag", IMAGE, str(self.context)),
             ),
         )
-        return (mxenv, docker, *((buildah,) if self.buildah else ()))
+        return (mxenv, rendered, docker, *((buildah,) if self.buildah else ()))
 
     def _forget(self) -> None:
         for folder in (self.cache, self.out):
             shutil.rmtree(folder, ignore_errors=True)
 
     def take(self, lock: Path) -> None:
-        """Make the wheels of ``lock`` those of the others' context."""
+        """Make the wheels of ``lock`` those of the others' contexts."""
+        self.rendered.unlink(missing_ok=True)
+        once(
+            Contender(
+                title="mxenv build --render",
+                argv=(MXENV, "build", str(lock), "--render", "--out", str(self.rendered)),
+                environment=(("MXENV_CACHE_DIR", str(self.folder / "rendering")),),
+            )
+        )
         shutil.rmtree(self.context / "wheels", ignore_errors=True)
         (self.context / "wheels").mkdir()
         for name in names(lock):
@@ -256,7 +275,8 @@ def main(lock: Path, runs: int) -> None:
 
 def _times(measured: dict[str, Sequence[Cost]]) -> list[list[str]]:
     """Return the rows of times: mxenv, then each peer with how many times it takes."""
-    peers = ["docker build", "buildah build"][: len(next(iter(measured.values()))) - 1]
+    named = ("docker build, rendered", "docker build, written", "buildah build, written")
+    peers = named[: len(next(iter(measured.values()))) - 1]
     head = ["", "mxenv build, s", "of CPU, s", "MiB"]
     rows = [[*head, *(part for peer in peers for part in (f"{peer}, s", "times"))]]
     targets = {"cold": COLD_TARGET, "one changed wheel": CHANGED_TARGET}

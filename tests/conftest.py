@@ -57,6 +57,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item, fixtures in zip(items, used, strict=True):
         for part in sorted((PARTS | {"powerless"}) & fixtures):
             item.add_marker(part)
+        if "engine" in fixtures and item.get_closest_marker("xdist_group") is None:
+            # One engine serves all: what one test leaves in it, or does not, another would count.
+            item.add_marker(pytest.mark.xdist_group("e2e"))
     if config.getoption("--render"):
         paired = list(zip(items, used, strict=True))
         items[:] = [item for item, fixtures in paired if "golden" in fixtures]

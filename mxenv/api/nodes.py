@@ -202,7 +202,7 @@ def read_snapshot(path: Path) -> Snapshot:
         hint = "name a snapshot file, or an address as local: or recording:DIR"
         raise UsageError("there is no such file", context=str(path), hint=hint) from None
     except (OSError, ValueError) as error:
-        hint = f"an image in a folder is oci:{path}" if (path / "oci-layout").is_file() else ""
+        hint = f"an image in a folder is oci:{path}" if _exists(path / "oci-layout") else ""
         said = f"cannot be read: {_files.why(error)}"
         raise SnapshotError(said, context=str(path), hint=hint) from None
 

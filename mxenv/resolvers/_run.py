@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 OUTPUT = "pylock.resolved.toml"
 WHEELS_ONLY = ("--only-binary", ":all:")
 _SCHEMES = frozenset({"http", "https", "file"})
+WIDE = "10000"
+"""Columns of a terminal in which no line is broken."""
 
 
 def compile_pylock(
@@ -70,6 +72,8 @@ def run(arguments: Sequence[str], indexes: Indexes) -> subprocess.CompletedProce
         return subprocess.run(  # noqa: S603 - see above
             [program(), *arguments, *quiet],
             cwd=indexes.directory,
+            # In a narrow terminal it would break its words into lines, which are told apart.
+            env={**os.environ, "COLUMNS": WIDE},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

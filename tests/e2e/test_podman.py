@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import tempfile
 import time
 from typing import TYPE_CHECKING
 
@@ -44,8 +45,9 @@ def podman(registry: Registry, tmp_path_factory: pytest.TempPathFactory) -> Iter
         "CONTAINERS_CONF": str(folder / "containers.conf"),
         "DOCKER_HOST": f"unix://{socket}",
     }
-    own = ("--root", storage, "--runroot", folder / "run")
-    with (folder / "log").open("w") as log:
+    with tempfile.TemporaryDirectory() as running, (folder / "log").open("w") as log:
+        # podman takes no longer path than 50 characters for it.
+        own = ("--root", storage, "--runroot", running)
         service = subprocess.Popen(
             ["podman", *own, "system", "service", "--time=0", environ["DOCKER_HOST"]],
             env=environ,

@@ -555,6 +555,17 @@ class TestWhereItLies:
             "there is no home folder to keep layers in; set MXENV_CACHE_DIR to a folder"
         )
 
+    def test_doctor_says_of_an_engine_in_a_closed_folder_that_it_may_not_be_used(
+        self, tmp_path: Path
+    ) -> None:
+        def asked() -> str:
+            environ = {"HOME": "/", "DOCKER_HOST": f"unix://{tmp_path}/closed/docker.sock"}
+            found = doctoring.examine(environ).findings
+            return next(finding.found for finding in found if finding.code == "MX505")
+
+        (tmp_path / "closed").mkdir(mode=0o700)
+        assert as_nobody(asked).startswith("one that you may not use at ")
+
     def test_doctor_says_so_too(self) -> None:
         def homeless() -> str:
             del os.environ["HOME"]

@@ -514,6 +514,11 @@ class TestBadInput:
         first.page = page
         self.refused(lock(project, default=first.url), 6, "python.requires: ", said)
 
+    def test_a_narrow_terminal_breaks_no_words(self, project: Path, first: Index) -> None:
+        first.page = (403, HTML, "")
+        done = lock(project, default=first.url, COLUMNS="40")
+        self.refused(done, 6, "403 Forbidden")
+
     def test_an_index_that_is_down(self, project: Path) -> None:
         self.refused(lock(project), 6, "127.0.0.1:1: ", "Connection refused", "--index")
 
