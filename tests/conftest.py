@@ -51,6 +51,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+@pytest.hookimpl(tryfirst=True)  # what hands tests to workers reads the groups
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark every test with the parts that it uses; with ``--render``, keep those with `golden`."""
     used = [frozenset(getattr(item, "fixturenames", ())) for item in items]
