@@ -6,10 +6,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import signal
 import subprocess
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,7 +24,7 @@ import uv
 from hypothesis import settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Generator, Iterator
 
 ROOT = Path(__file__).parent.parent
 PARTS = frozenset({"engine", "registry", "rootfs", "sshd"})
@@ -51,21 +53,30 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-@pytest.hookimpl(tryfirst=True)  # what hands tests to workers reads the groups
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark every test with the parts that it uses; with ``--render``, keep those with `golden`."""
     used = [frozenset(getattr(item, "fixturenames", ())) for item in items]
     for item, fixtures in zip(items, used, strict=True):
         for part in sorted((PARTS | {"powerless"}) & fixtures):
             item.add_marker(part)
-        if "engine" in fixtures and item.get_closest_marker("xdist_group") is None:
-            # One engine serves all: what one test leaves in it, or does not, another would count.
-            item.add_marker(pytest.mark.xdist_group("e2e"))
     if config.getoption("--render"):
         paired = list(zip(items, used, strict=True))
         items[:] = [item for item, fixtures in paired if "golden" in fixtures]
         others = [item for item, fixtures in paired if "golden" not in fixtures]
         config.hook.pytest_deselected(items=others)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Run one test of the engine at a time, its fixtures included, whatever worker runs it.
+
+    One engine serves all: what one test leaves in it, or takes away, another would count.
+    """
+    if item.get_closest_marker("engine") is None:
+        return (yield)
+    with (Path(tempfile.gettempdir()) / f"mxenv-engine-{os.getuid()}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return (yield)
 
 
 @pytest.fixture
