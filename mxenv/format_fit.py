@@ -6,9 +6,10 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from mxenv import number_format
+from mxenv.declared_weights import UNKNOWN
 from mxenv.frozen import frozen
 from mxenv.verdict import Finding, Outcome
-from mxenv.weights import PLAIN, UNKNOWN
+from mxenv.weights import PLAIN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

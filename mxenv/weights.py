@@ -1,8 +1,8 @@
-"""In which number formats a model's weights are held, by its configuration and its tensors.
+"""In which number formats a model's weights are held, by its tensors and what is said of them.
 
-What each way to pack them is called, and what its tensors are named, is that of the libraries that
-write them: transformers' ``quantization_config``, and the state of AutoGPTQ, AutoAWQ, bitsandbytes,
-compressed-tensors, ModelOpt, HQQ, AQLM, quanto, EETQ, DeepSeek's and gpt-oss's own checkpoints.
+What the tensors of each way to pack them are named is that of the libraries that write them:
+AutoGPTQ, AutoAWQ, bitsandbytes, compressed-tensors, ModelOpt, HQQ, AQLM, quanto, EETQ, DeepSeek's
+and gpt-oss's own checkpoints.
 """
 
 from __future__ import annotations
@@ -11,14 +11,16 @@ from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from mxenv.declared_weights import UNKNOWN
 from mxenv.frozen import frozen
 from mxenv.inventory import Stored
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping
+
+    from mxenv.declared_weights import Declared
 
 PLAIN = "plain"
-UNKNOWN = "unknown"
 FLOATS = {
     "F64": "fp64",
     "F32": "fp32",
@@ -32,19 +34,6 @@ FLOATS = {
     "I8": "int8",
 }
 """The types of safetensors that are computed in, as a matrix calls them; others are indices."""
-NAMES = {
-    "float64": "fp64",
-    "double": "fp64",
-    "float32": "fp32",
-    "float": "fp32",
-    "float16": "fp16",
-    "half": "fp16",
-    "bfloat16": "bf16",
-    "float8_e4m3fn": "fp8",
-    "float8_e5m2": "fp8",
-    "int8": "int8",
-}
-"""What ``torch_dtype`` may say, with ``torch.`` before it or without."""
 
 
 @frozen
@@ -127,135 +116,6 @@ SCHEMES = (
 _ENDS = frozenset().union(*(scheme.markers for scheme in SCHEMES))
 _TWO = frozenset(end for end in _ENDS if "." in end)
 """Ends that have a point themselves."""
-
-
-@frozen
-class Declared:
-    """What a configuration says of the weights."""
-
-    formats: tuple[Stored, ...] = ()
-    """Each without tensors; empty if nothing is packed."""
-    dtype: str = ""
-    """What the model computes in."""
-    said: tuple[str, ...] = ()
-    """What it says that nobody here understands."""
-
-
-def declared(config: Mapping[str, object]) -> Declared:
-    """Return what ``config.json`` says of number formats; of what it does not say, nothing."""
-    inner = _table(config.get("text_config"))
-    dtype = _dtype(config) or _dtype(inner)
-    found = (
-        _table(config.get("quantization_config"))
-        or _table(config.get("compression_config"))
-        or _table(inner.get("quantization_config"))
-    )
-    if not found:
-        return Declared(dtype=dtype)
-    method = found.get("quant_method")
-    if not isinstance(method, str):
-        bits = "load_in_4bit", "load_in_8bit"
-        method = "bitsandbytes" if any(found.get(name) is True for name in bits) else ""
-    stored = tuple(dict.fromkeys(_formats(method, found, dtype)))
-    unknown = [f"{method or 'a way to pack weights without a name'}: not known here"]
-    return Declared(
-        formats=stored,
-        dtype=dtype,
-        said=tuple(unknown if any(one.weights == UNKNOWN for one in stored) else ()),
-    )
-
-
-def _dtype(config: Mapping[str, object]) -> str:
-    for name in ("dtype", "torch_dtype"):
-        value = config.get(name)
-        if isinstance(value, str) and value:
-            return NAMES.get(value.removeprefix("torch."), UNKNOWN)
-    return ""
-
-
-def _formats(method: str, said: Mapping[str, object], dtype: str) -> Iterator[Stored]:
-    match method:
-        case "gptq" | "awq" | "auto-round" | "auto_round" | "gptq_marlin":
-            size = said.get("group_size", said.get("q_group_size"))
-            bits = said.get("bits", said.get("w_bit"))
-            note = f"group {size}" if isinstance(size, int) else ""
-            yield Stored(scheme=method, weights=_int(bits), activations=dtype, note=note)
-        case "fp8" | "fbgemm_fp8":
-            how = said.get("activation_scheme")
-            block = said.get("weight_block_size")
-            scheme = "fp8-block" if block else method
-            note = f"activations {how}" if isinstance(how, str) else ""
-            yield Stored(scheme=scheme, weights="fp8", activations="fp8", note=note)
-        case "bitsandbytes" if said.get("load_in_4bit") is True:
-            kind = said.get("bnb_4bit_quant_type", "fp4")
-            weights = kind if kind in {"nf4", "fp4"} else UNKNOWN
-            yield Stored(scheme=f"{method}-{kind}", weights=weights, activations=dtype)
-        case "bitsandbytes":
-            yield Stored(scheme=f"{method}-int8", weights="int8", activations="int8")
-        case "compressed-tensors":
-            yield from _groups(said, dtype)
-        case "mxfp4":
-            yield Stored(scheme=method, weights="fp4", activations=dtype)
-        case "modelopt" | "modelopt_fp4":
-            yield _modelopt(said, dtype)
-        case "eetq":
-            yield Stored(scheme=method, weights="int8", activations=dtype)
-        case "hqq" | "quanto" | "torchao" | "aqlm" | "vptq" | "spqr" | "higgs" | "bitnet":
-            bits = said.get(
-                "bits", said.get("nbits", _table(said.get("quant_config")).get("nbits"))
-            )
-            yield Stored(scheme=method, weights=_int(bits), activations=dtype)
-        case _:
-            yield Stored(scheme=method or UNKNOWN, weights=UNKNOWN, activations=dtype)
-
-
-def _groups(said: Mapping[str, object], dtype: str) -> Iterator[Stored]:
-    """Yield what each group of modules of compressed-tensors is held in."""
-    groups = [_table(group) for group in _table(said.get("config_groups")).values()]
-    if not groups:
-        yield Stored(scheme="compressed-tensors", weights=UNKNOWN, activations=dtype)
-    for group in groups:
-        weights = _number(_table(group.get("weights")))
-        inputs = _table(group.get("input_activations"))
-        how = "activations dynamic" if inputs.get("dynamic") is True else ""
-        yield Stored(
-            scheme="compressed-tensors",
-            weights=weights or UNKNOWN,
-            activations=_number(inputs) or dtype,
-            note=how,
-        )
-
-
-def _modelopt(said: Mapping[str, object], dtype: str) -> Stored:
-    algorithm = said.get("quant_algo") or _table(said.get("quantization")).get("quant_algo")
-    known = {
-        "FP8": ("fp8", "fp8"),
-        "NVFP4": ("fp4", "fp4"),
-        "W4A16": ("int4", dtype),
-        "W4A8_AWQ": ("int4", "fp8"),
-        "W4A16_AWQ": ("int4", dtype),
-        "W8A8_SQ_PER_CHANNEL": ("int8", "int8"),
-    }
-    weights, activations = known.get(str(algorithm), (UNKNOWN, dtype))
-    return Stored(
-        scheme="modelopt", weights=weights, activations=activations, note=str(algorithm or "")
-    )
-
-
-def _number(said: Mapping[str, object]) -> str:
-    """Return the format that ``{"type": "float", "num_bits": 8}`` describes, if it does."""
-    bits = said.get("num_bits")
-    if said.get("type") == "float" and bits in {4, 8}:
-        return f"fp{bits}"
-    return _int(bits) if said.get("type", "int") == "int" and bits is not None else ""
-
-
-def _int(bits: object) -> str:
-    return f"int{bits}" if bits in {2, 3, 4, 8} and not isinstance(bits, bool) else UNKNOWN
-
-
-def _table(value: object) -> Mapping[str, object]:
-    return value if isinstance(value, dict) else {}
 
 
 def found(tensors: Mapping[str, Tensor], dtype: str = "") -> tuple[Stored, ...]:

@@ -7,10 +7,11 @@ import json
 from typing import TYPE_CHECKING
 
 from mxenv import _files
+from mxenv.declared_weights import declared
 from mxenv.errors import ModelError
 from mxenv.frozen import frozen
 from mxenv.models import _gguf, _safetensors
-from mxenv.weights import declared, found, reconciled
+from mxenv.weights import found, reconciled
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

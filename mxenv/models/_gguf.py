@@ -12,10 +12,11 @@ from math import prod
 from typing import TYPE_CHECKING, BinaryIO
 
 from mxenv._files import why
+from mxenv.declared_weights import UNKNOWN
 from mxenv.errors import ModelError
 from mxenv.frozen import frozen
 from mxenv.inventory import Stored
-from mxenv.weights import PLAIN, UNKNOWN
+from mxenv.weights import PLAIN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

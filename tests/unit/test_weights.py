@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
+from mxenv.declared_weights import Declared, declared
 from mxenv.inventory import Stored
-from mxenv.weights import SCHEMES, Declared, Tensor, declared, found, reconciled
+from mxenv.weights import SCHEMES, Tensor, found, reconciled
 
 
 def tensors(**dtypes: str) -> dict[str, Tensor]:
