@@ -250,14 +250,14 @@ def _judged(lock: Lock) -> object:
 
 
 def _relied(base: Lock | None, whole: Lock, ours: Lock, theirs: Lock) -> tuple[Relied | None, bool]:
-    """Return what the matrix said of the whole, and whether that is known."""
-    known = [side.relied for side in (ours, theirs) if _judged(side) == _judged(whole)]
-    if len(known) == len((ours, theirs)):
+    """Return what the matrix said of the whole, and whether a side that is no mixture says so."""
+    alike = [side for side in (ours, theirs) if _judged(side) == _judged(whole)]
+    if len(alike) == len((ours, theirs)):
         same = _same(base.relied if base else _NOTHING, ours.relied, theirs.relied)
-        known = [one for one in known if one == same][:1]
-    if not known:
+        alike = [side for side in alike if side.relied == same]
+    if not alike:
         return None, ours.relied is None and theirs.relied is None
-    return known[0], True
+    return alike[0].relied, any(side.inputs != UNRESOLVED for side in alike)
 
 
 def _said_of_image(lock: Lock) -> tuple[object, ...]:

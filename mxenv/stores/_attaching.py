@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mxenv.stores._client import Client
     from mxenv.stores._reference import Reference
 
-OK, CREATED, NOT_FOUND, PRECONDITION = 200, 201, 404, 412
+OK, CREATED, NOT_FOUND = 200, 201, 404
 _NO_LIST = frozenset({NOT_FOUND, 405, 501})
 """What a registry answers that keeps no list: the first by the specification, all in practice."""
 
@@ -119,16 +119,11 @@ class Listing:
         target = f"/v2/{self.reference.repository}/manifests/{_referrers.fallback_tag(digest)}"
         # A weak one says of two states that they are much the same: no condition is met by it.
         condition = {"If-Match": etag} if etag and not etag.startswith("W/") else {}
-        response = self.client.put(target, content, {"Content-Type": OCI_INDEX, **condition})
-        if response.status_code == PRECONDITION:
-            response.close()
-            return False
-        if response.status_code != CREATED:
-            raise self.client.refusal(
-                f"{self.reference.place} did not take the list of what speaks of {digest}", response
-            )
+        headers = {"Content-Type": OCI_INDEX, **condition}
+        refused = f"{self.reference.place} did not take the list of what speaks of {digest}"
+        response = self.client.put(target, content, headers, refused)
         response.close()
-        return True
+        return response.status_code == CREATED
 
     def _get(self, target: str, scope: str) -> tuple[requests.Response, bytes]:
         content = b""

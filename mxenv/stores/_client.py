@@ -43,7 +43,7 @@ STALL = 60.0
 _AGAIN = frozenset({429, 500, 502, 503, 504})
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _MOST_REDIRECTS = 5
-_UNAUTHORIZED = 401
+_CREATED, _UNAUTHORIZED, _PRECONDITION = 201, 401, 412
 _HTTPS = 443
 _ALWAYS = {"User-Agent": f"mxenv/{__version__}", "Accept-Encoding": "identity"}
 _HUB_API = "registry-1.docker.io"
@@ -131,12 +131,28 @@ class Client:
             raise Passing(word, wait)
         return response
 
-    def put(self, target: str, content: bytes, headers: Mapping[str, str]) -> requests.Response:
-        """Send something small, as often as it takes."""
+    def put(
+        self, target: str, content: bytes, headers: Mapping[str, str], refused: str
+    ) -> requests.Response:
+        """Put a manifest, as often as it takes; return what the registry said when it took it.
+
+        A failed condition is returned as well. ``refused`` begins the error about all else.
+        """
         body = (lambda: io.BytesIO(content), len(content))
-        return self.attempt(
-            lambda: self.call("PUT", target, scope="push", headers=headers, body=body)
-        )
+
+        def send() -> requests.Response:
+            response = self.call("PUT", target, scope="push", headers=headers, body=body)
+            conditional = response.status_code == _PRECONDITION and "If-Match" in headers
+            if response.status_code == _CREATED or conditional:
+                return response
+            refusal = self.refusal(refused, response)
+            # A registry that keeps files may meet a link that another writes just now, and takes
+            # the half of it for no digest: it has nothing to do with what is put.
+            if "DIGEST_INVALID" in refusal.message:
+                raise Passing(refusal.message) from refusal
+            raise refusal
+
+        return self.attempt(send)
 
     def _follow(self, ask: Ask, url: str) -> requests.Response:
         for _ in range(_MOST_REDIRECTS + 1):

@@ -225,9 +225,8 @@ class RegistrySink:
         """Put a manifest; return its digest, and that of what the registry knows it to speak of."""
         digest = digest_of(manifest)
         target = f"/v2/{self.reference.repository}/manifests/{name or digest}"
-        response = self.client.put(target, manifest, {"Content-Type": media_type})
-        if response.status_code != CREATED:
-            raise self.client.refusal(f"{self.reference.place} did not take the manifest", response)
+        refused = f"{self.reference.place} did not take the manifest"
+        response = self.client.put(target, manifest, {"Content-Type": media_type}, refused)
         response.close()
         told = response.headers.get("Docker-Content-Digest", digest)
         if told != digest:

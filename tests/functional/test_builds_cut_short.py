@@ -43,6 +43,7 @@ Client.call = counted
 try:
     building.build(Path(lock), push=reference, cache=Path(cache))
 except RegistryError as error:
+    print(error, file=sys.stderr)
     sys.exit(error.exit_code)
 print(asked)
 """
@@ -125,9 +126,10 @@ def test_the_next_build_completes_it(pushed: Pushed, requests: int, how: str, pa
 def test_two_at_once_to_one_place_leave_it_whole(pushed: Pushed) -> None:
     reference = pushed.reference("both")
     both = [pushed.start(reference, "not at all", 0, "cache-both") for _ in range(2)]
+    complaints = []
     for process in both:
         with process:
-            _, complaint = process.communicate(timeout=120)
-        assert not process.returncode, complaint
+            complaints.append(process.communicate(timeout=120)[1])
+    assert [process.returncode for process in both] == [0, 0], complaints
     assert whole(reference)
     pushed.complete(reference, "cache-both")

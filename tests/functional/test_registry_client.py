@@ -285,6 +285,26 @@ class TestWriting:
             server.sink().write(BLOB, lambda: io.BytesIO(b"y" * len(LAYER)))
         assert "\x1b" not in str(raised.value)
 
+    def test_a_link_that_the_registry_reads_while_another_writes_it_passes(
+        self, server: Server
+    ) -> None:
+        half = Answer(400, b'{"errors":[{"code":"DIGEST_INVALID","message":"not its digest"}]}')
+        server.script = [half, half]
+        server.sink().tag(MANIFEST, f"{OCI}.manifest.v1+json", "2")
+        assert server.stored["2"] == MANIFEST
+        assert server.slept == [0.5, 1.0]
+
+    def test_a_manifest_that_stays_refused_ends_with_the_word_of_the_registry(
+        self, server: Server
+    ) -> None:
+        said = b'{"errors":[{"code":"DIGEST_INVALID","message":"not its digest"}]}'
+        server.script = [Answer(400, said)] * 4
+        with pytest.raises(RegistryError, match=r"4 attempts: .*the manifest: .*DIGEST_INVALID"):
+            server.sink().tag(MANIFEST, f"{OCI}.manifest.v1+json", "2")
+        server.script = [Answer(412)]
+        with pytest.raises(RegistryError, match=r"did not take the manifest: 412"):
+            server.sink().tag(MANIFEST, f"{OCI}.manifest.v1+json", "2")
+
     def test_a_mount_that_the_registry_does_not_do_is_no_error(self, server: Server) -> None:
         assert not server.sink("other/image:1").mount(BLOB, server.source())
         assert server.asked[-1][0] == "DELETE"

@@ -216,6 +216,14 @@ class TestWhatFollowsFromTheRest:
         assert "never resolved together" in merged.notes[0]
         assert merge(before, ours, before).lock == ours
 
+    def test_what_a_mixture_was_told_makes_nothing_fresh(self) -> None:
+        before = but(inputs=UNRESOLVED, relied=None, built=None, waivers=(WAIVER,))
+        ours = replace(before, waivers=(), relied=BASE.relied)
+        theirs = replace(before, inputs=digest(8), relied=BASE.relied)
+        merged = merge(before, ours, theirs)
+        assert merged.notes == ("stale: what the matrix says of the whole is not known",)
+        assert merge(before, ours, before).lock == ours
+
     def test_two_verdicts_on_the_same_are_none(self) -> None:
         ours, theirs = (
             but(relied=Relied(matrix=digest(n), rows=(), outcome="unknown"), built=None)
