@@ -36,3 +36,5 @@ class Reader:
     """Whether a target looks like one that it reads; of several the first by name reads it."""
     read: Callable[[Request], Inventory]
     """Return the inventory; raise `ModelError` for a target that is damaged or not known."""
+    needs: tuple[str, ...] = ()
+    """Modules without which it reads nothing, where the interpreter that it asks lacks them."""
