@@ -1,6 +1,6 @@
 """What the tests stand on: an engine, a registry, a base, an sshd; skipped aloud, or required.
 
-``MXENV_TEST_REQUIRE=engine,registry,rootfs,sshd`` names the parts whose absence is a failure.
+``MXENV_TEST_REQUIRE=engine,registry,rootfs,sshd,torch`` names the parts whose absence is a failure.
 ``MXENV_TEST_CACHE`` names the folder that keeps the base root file system between runs.
 """
 
@@ -19,6 +19,7 @@ import _debian
 import _metax_base
 import _registry
 import _sshd
+import _torch
 import pytest
 import uv
 from hypothesis import settings
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
 
 ROOT = Path(__file__).parent.parent
-PARTS = frozenset({"engine", "registry", "rootfs", "sshd"})
+PARTS = frozenset({"engine", "registry", "rootfs", "sshd", "torch"})
 # How long one example takes says how busy the machine is, and nothing about a law.
 settings.register_profile("mxenv", deadline=None)
 settings.load_profile("mxenv")
@@ -55,7 +56,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark every test with the parts that it uses; with ``--render``, keep those with `golden`."""
-    used = [frozenset(getattr(item, "fixturenames", ())) for item in items]
+    used = [_used(item) for item in items]
     for item, fixtures in zip(items, used, strict=True):
         for part in sorted((PARTS | {"powerless"}) & fixtures):
             item.add_marker(part)
@@ -64,6 +65,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item, fixtures in paired if "golden" in fixtures]
         others = [item for item, fixtures in paired if "golden" not in fixtures]
         config.hook.pytest_deselected(items=others)
+
+
+def _used(item: pytest.Item) -> frozenset[str]:
+    names = frozenset(getattr(item, "fixturenames", ()))
+    return names | {"torch"} if "torch_python" in names else names
 
 
 @pytest.hookimpl(wrapper=True)
@@ -149,6 +155,14 @@ def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[_sshd.Sshd]:
         without("sshd", reason)
     with _sshd.serve(tmp_path_factory.mktemp("sshd")) as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def torch_python() -> str:
+    """The path of an interpreter that has torch, transformers and what else models need."""
+    if reason := _torch.missing():
+        without("torch", reason)
+    return _torch.torch_python()
 
 
 @pytest.fixture(scope="session")
