@@ -50,6 +50,15 @@ EXTRA = "torch"
 Answer = dict[str, object]
 
 
+class ChildFell(ModelError):
+    """A script did not come to a good end; ``how``: ``late``, ``large`` or ``ended``."""
+
+    def __init__(self, message: str, *, how: str, context: str, hint: str = "") -> None:
+        """Say ``message``, which is true of what runs at ``context``."""
+        super().__init__(message, context=context, hint=hint)
+        self.how = how
+
+
 def run_child(
     script: str, request: Mapping[str, object], *, python: str | None, seconds: float
 ) -> Answer:
@@ -68,12 +77,18 @@ def run_child(
 
 
 def answers(
-    script: str, request: Mapping[str, object], *, python: str | None, seconds: float
+    script: str,
+    request: Mapping[str, object],
+    *,
+    python: str | None,
+    seconds: float,
+    each: bool = False,
 ) -> Generator[Answer, None, None]:
     """Yield every answer of ``script`` as it comes; see `run_child`.
 
     It is ended, with all that it started, when its time or the machine's memory is up, when it is
-    no longer listened to, and when it has come to its end.
+    no longer listened to, and when it has come to its end. With ``each``, its time begins anew
+    with every answer.
     """
     program, shown = interpreter(python), _shown(script, python)
     with tempfile.TemporaryFile() as asked:
@@ -86,7 +101,7 @@ def answers(
             finally:
                 os.close(theirs)
             try:
-                for line in _Talk(process, answering, seconds, shown).lines():
+                for line in _Talk(process, answering, seconds, shown, each=each).lines():
                     yield _understood(line, shown, program, python)
             finally:
                 _end(process)
@@ -127,9 +142,15 @@ class _Talk:
     """What is read from a child while it runs: its answers, and its last words."""
 
     def __init__(
-        self, process: subprocess.Popen[bytes], answering: IO[bytes], seconds: float, shown: str
+        self,
+        process: subprocess.Popen[bytes],
+        answering: IO[bytes],
+        seconds: float,
+        shown: str,
+        *,
+        each: bool,
     ) -> None:
-        self.process, self.seconds, self.shown = process, seconds, shown
+        self.process, self.seconds, self.shown, self.each = process, seconds, shown, each
         self.streams = {"answer": answering, "stderr": cast("IO[bytes]", process.stderr)}
         self.said = b""
         self.pending = bytearray()
@@ -148,7 +169,9 @@ class _Talk:
                 for key, _ in ready:
                     if not self._take(key.data):
                         waiting.unregister(key.fileobj)
-                yield from self._whole()
+                for line in self._whole():
+                    yield line
+                    until = time.monotonic() + self.seconds if self.each else until
                 if ended and not ready:
                     break  # what it started may hold the pipes open, and has nothing to say
                 self._judge(until)
@@ -174,14 +197,16 @@ class _Talk:
     def _judge(self, until: float) -> None:
         """Raise if the child has taken too long, or too much memory."""
         if time.monotonic() > until:
-            raise ModelError(
+            raise ChildFell(
                 f"did not come to an end in {self.seconds:.0f} seconds",
+                how="late",
                 context=self.shown,
                 hint="give it more with --seconds, or name a smaller model",
             )
         if self.process.poll() is None and _memory(self.process.pid) > self.memory:
-            raise ModelError(
+            raise ChildFell(
                 f"took more than {self.memory >> 30} GiB of memory",
+                how="large",
                 context=self.shown,
                 hint="name a smaller model, or use a machine with more memory",
             )
@@ -194,13 +219,15 @@ class _Talk:
             return
         if status < 0:
             with suppress(ValueError):
-                raise ModelError(
+                raise ChildFell(
                     f"was ended by {signal.Signals(-status).name}{self._last_words()}",
+                    how="ended",
                     context=self.shown,
                     hint="see whether the model needs a card, or more memory",
                 )
         if status:
-            raise ModelError(f"ended with status {status}{self._last_words()}", context=self.shown)
+            said = f"ended with status {status}{self._last_words()}"
+            raise ChildFell(said, how="ended", context=self.shown)
 
     def _last_words(self) -> str:
         lines = clean(self.said.decode(errors="replace")).split("\n")
@@ -246,7 +273,8 @@ def _understood(line: bytes, shown: str, program: str, python: str | None) -> An
         raise ModelError(f"{module} is not installed there", context=program, hint=hint)
     if "failed" in answer:
         raise ModelError(
-            _line(answer["failed"]), context=_line(answer.get("where", "")) or shown,
+            _line(answer["failed"]),
+            context=_line(answer.get("where", "")) or shown,
             hint=_line(answer.get("hint", "")),
         )
     return answer
