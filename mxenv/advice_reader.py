@@ -1,10 +1,19 @@
-"""How rows of requirements and of number formats are read."""
+"""How rows of requirements, of number formats and of operators are read."""
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
-from mxenv.matrix import FORMATS, SUPPORTS, Format, Requirement
+from mxenv.matrix import (
+    ELEMENTS,
+    FORMATS,
+    SEEN_KINDS,
+    SUPPORTS,
+    Format,
+    Operator,
+    Requirement,
+)
 from mxenv.row_parts import constraints, evidence, one_of
 from mxenv.verdict import Outcome
 
@@ -14,6 +23,7 @@ if TYPE_CHECKING:
     from mxenv.facts import FactKey
     from mxenv.table import Table
 
+_NAME = re.compile(r"[\w.]+::\w+(?:\.\w+)?", re.ASCII)
 SEVERITIES = {
     "incompatible": Outcome.INCOMPATIBLE,
     "unknown": Outcome.UNKNOWN,
@@ -64,5 +74,31 @@ def number_format(table: Table) -> Format:
         formats=formats,
         support=one_of(table, "support", SUPPORTS),
         note=table.text("note", ""),
+        evidence=evidence(table),
+    )
+
+
+def operator(table: Table, keys: Mapping[str, FactKey]) -> Operator:
+    """Return what is known of some operators."""
+    table.only("id", "text", "operators", "kind", "dtypes", "by", "when", "remedy", "evidence")
+    operators, dtypes = table.texts("operators"), table.texts("dtypes")
+    if not operators:
+        table.fail("operators", "empty")
+    for index, name in enumerate(operators):
+        if not _NAME.fullmatch(name):
+            hint = "as 'aten::mm.default', or 'aten::mm' for every overload"
+            table.fail(f"operators[{index}]", f"{name!r} is no operator", hint=hint)
+    if odd := [word for word in dtypes if word not in ELEMENTS]:
+        table.fail("dtypes", f"{odd[0]!r} is none of {', '.join(ELEMENTS)}")
+    return Operator(
+        id=table.text("id"),
+        file=table.context,
+        text=table.text("text"),
+        operators=operators,
+        kind=one_of(table, "kind", SEEN_KINDS),
+        dtypes=dtypes,
+        by=table.text("by", ""),
+        when=constraints(table, "when", keys),
+        remedy=table.text("remedy", ""),
         evidence=evidence(table),
     )

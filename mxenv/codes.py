@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from mxenv.frozen import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Code:
     """One kind of finding; a code never changes what it stands for."""
 
@@ -20,6 +21,11 @@ class Code:
     """How it was found out: what was looked at, and compared with what."""
     remedy: str
 
+
+_OPERATORS = (
+    "Each operator of the inventory was held against what the platform's own build of torch says "
+    "of itself, and against the [[operator]] rows of the matrix, which come first."
+)
 
 CODES: Mapping[str, Code] = {
     # MX1xx: a node, or what is inside an image, against the matrix.
@@ -729,11 +735,12 @@ CODES: Mapping[str, Code] = {
         remedy="Name a node that has the card, or the model of card, as --platform C500.",
     ),
     "MX610": Code(
-        title="operators",
-        meaning="What becomes of the operators that a model calls. What a platform's build of "
-        "torch has cannot be asked yet, so that it is unknown.",
-        how="The operators of the inventory were held against what is known of the platform.",
-        remedy="Run them on the card.",
+        title="operators that a platform has",
+        meaning="The platform's own build of torch has a kernel for them, or does them by way of "
+        "others that it has. Registered is not yet working: how well each is known to work is said "
+        "(registered, ran, verified).",
+        how=_OPERATORS,
+        remedy="Nothing to do; `mxenv ops MODEL --run` on a card shows that they work.",
     ),
     "MX611": Code(
         title="kernels past the dispatcher",
@@ -741,6 +748,35 @@ CODES: Mapping[str, Code] = {
         "operators says whether the platform has them.",
         how="The inventory names them.",
         remedy="Scan their source code with `mxenv ops`, and run them on the card.",
+    ),
+    "MX612": Code(
+        title="an operator that a platform lacks",
+        meaning="The platform's own build of torch has no kernel for it and does not know it, or a "
+        "row of the matrix has it failing there: refused, wrong, or taking the process with it.",
+        how=_OPERATORS,
+        remedy="Call something else there, or take a build of torch that has it.",
+    ),
+    "MX613": Code(
+        title="an operator that falls back on the CPU",
+        meaning="Without a word its data goes to the CPU and back: right, and slow. It is unknown "
+        "until somebody says that this is good enough.",
+        how=_OPERATORS,
+        remedy="Keep it off the path that counts, or answer for it with [[waivers]].",
+    ),
+    "MX614": Code(
+        title="an operator that was added to torch",
+        meaning="A library or the model itself brings it, and in the build that was asked nobody "
+        "has registered it for the platform.",
+        how=_OPERATORS,
+        remedy="Build what brings it for the platform, or take the vendor's; `mxenv ops TREE` "
+        "names what has to be changed in its source code.",
+    ),
+    "MX615": Code(
+        title="an operator of which nothing is known",
+        meaning="The platform's own build of torch was not asked, or does not tell; or a row of "
+        "the matrix leaves open whether it works there.",
+        how=_OPERATORS,
+        remedy="Ask the platform's own torch with `mxenv probe --operators`, or run it there.",
     ),
     "MX620": Code(
         title="places in code that a port has to look at",

@@ -10,7 +10,16 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from mxenv.facts import EVERY, Fact, Observed, Reading, Snapshot, Unreadable, View
-from mxenv.matrix import Broken, Requirement, Rule, same_family
+from mxenv.matrix import (
+    FAILS,
+    WORKS,
+    Broken,
+    Operator,
+    Requirement,
+    Rule,
+    same_family,
+    stem,
+)
 from mxenv.ruling import guard
 from mxenv.satisfaction import impossible, opposed
 from mxenv.selector import PACKAGE
@@ -47,6 +56,7 @@ def remarks(
     yield from _same(matrix)
     yield from _ranges(matrix)
     yield from _opposed(matrix)
+    yield from _operators(matrix)
     yield from _tested(matrix, keys)
     yield from _days(matrix, today)
     if stale is not None:
@@ -82,7 +92,7 @@ def _same(matrix: Matrix) -> Iterator[Remark]:
 def _content(row: Row) -> object:
     """Return what a row says, whoever says it and in whatever words."""
     left_out = {"id", "file", "evidence", "note", "remedy"}
-    if isinstance(row, Rule | Broken) or (isinstance(row, Requirement) and row.requires):
+    if isinstance(row, Rule | Broken | Operator) or (isinstance(row, Requirement) and row.requires):
         left_out.add("text")
     fields = [name for name in type(row).__dataclass_fields__ if name not in left_out]
     return (type(row), *((name, getattr(row, name)) for name in fields))
@@ -90,8 +100,8 @@ def _content(row: Row) -> object:
 
 def _ranges(matrix: Matrix) -> Iterator[Remark]:
     """Yield rows that can never apply, and those that can never be kept."""
-    rows: tuple[Rule | Broken | Requirement, ...] = (*matrix.rules, *matrix.requirements)
-    for row in (*rows, *matrix.broken):
+    rows: tuple[Rule | Requirement, ...] = (*matrix.rules, *matrix.requirements)
+    for row in (*rows, *matrix.broken, *matrix.operators):
         if never := impossible(row.when):
             yield Remark(
                 row=row.row,
@@ -99,7 +109,7 @@ def _ranges(matrix: Matrix) -> Iterator[Remark]:
                 message=f"never applies: nothing can be {never}",
                 hint="see the range, and the other guards of the row",
             )
-        elif not isinstance(row, Broken) and (never := impossible(row.requires)):
+        elif isinstance(row, Rule | Requirement) and (never := impossible(row.requires)):
             said = f"can never be kept: nothing can be {never}"
             yield Remark(row=row.row, kind="impossible", message=said, hint="see the range")
 
@@ -113,6 +123,27 @@ def _opposed(matrix: Matrix) -> Iterator[Remark]:
             said = f"asks of {fact} what {other.row} excludes, and both can apply"
             hint = "narrow one of them with a guard"
             yield Remark(row=one.row, kind="contradiction", message=said, hint=hint)
+
+
+def _operators(matrix: Matrix) -> Iterator[Remark]:
+    """Yield what was seen working though a row has it failing at the same time."""
+    for row in matrix.operators:
+        if row.kind != WORKS:
+            continue
+        for other in matrix.operators:
+            if other.kind in FAILS and _meet(row, other):
+                said = f"was seen working, and {other.row} has it as {other.kind}"
+                hint = "narrow one of them with a guard"
+                yield Remark(row=row.row, kind="contradiction", message=said, hint=hint)
+
+
+def _meet(one: Operator, other: Operator) -> bool:
+    """Return whether two rows may speak of one call."""
+    named = {(left, right) for left in one.operators for right in other.operators}
+    same = any(a == b or stem(a) == b or stem(b) == a for a, b in named)
+    formats = not one.dtypes or not other.dtypes or set(one.dtypes) & set(other.dtypes)
+    together = impossible((*one.when, *other.when)) is None
+    return bool(same and formats and one.by == other.by and together)
 
 
 def _tested(matrix: Matrix, keys: Mapping[str, FactKey]) -> Iterator[Remark]:

@@ -19,6 +19,21 @@ FORMATS = ("fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "fp4", "int8", "int4")
 """How numbers can be held, widest first; scaled ones (mxfp8, nvfp4) count as what they hold."""
 SUPPORTS = ("no", "unknown", "software", "native")
 """How a card computes in a format, worst first; ``software``: it is held so, and converted."""
+SEEN_KINDS = ("missing", "wrong", "traps", "slow", "works", "unknown")
+"""What a row can say of operators.
+
+``missing``: it refuses, or has no kernel; ``wrong``: its result is; ``traps``: it takes the process
+with it, or hangs; ``slow``: right, by a slow way; ``works``: somebody saw it; ``unknown``: somebody
+looked, and cannot tell, or spoke of kernels that need not be used.
+"""
+FAILS = ("missing", "wrong", "traps")
+WORKS = "works"
+ELEMENTS = (
+    *("f64", "f32", "f16", "bf16", "f8_e4m3", "f8_e5m2", "f8_e4m3fnuz", "f8_e5m2fnuz", "f8_e8m0"),
+    *("i64", "i32", "i16", "i8", "u64", "u32", "u16", "u8", "bool", "c128", "c64", "c32"),
+    *("qint8", "quint8", "qint32"),
+)
+"""What the elements of tensors are called, as inventories have them."""
 SDK_FIELDS = 3
 """How many fields make an SDK family: the fourth counts separately for each product.
 
@@ -176,7 +191,32 @@ class Format:
         return f"{self.file}:format:{self.id}"
 
 
-Row = Release | Rule | Broken | Tested | Series | Requirement | Format
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operator:
+    """What is known of some operators of torch on a platform, beyond that they are registered."""
+
+    id: str
+    file: str
+    text: str
+    operators: tuple[str, ...]
+    """``aten::mm.default``, or ``aten::mm`` for every overload."""
+    kind: str
+    """One of `SEEN_KINDS`."""
+    dtypes: tuple[str, ...] = ()
+    """Of `ELEMENTS`: it is about calls with such a tensor; empty: about all."""
+    by: str = ""
+    """Whose kernels it is about (``flag_gems``); empty: those of the build of torch itself."""
+    when: tuple[Constraint, ...] = ()
+    remedy: str = ""
+    evidence: tuple[Evidence, ...]
+
+    @property
+    def row(self) -> str:
+        """Return how findings name the row."""
+        return f"{self.file}:operator:{self.id}"
+
+
+Row = Release | Rule | Broken | Tested | Series | Requirement | Format | Operator
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,6 +234,7 @@ class Matrix:
     series: tuple[Series, ...] = ()
     requirements: tuple[Requirement, ...] = ()
     formats: tuple[Format, ...] = ()
+    operators: tuple[Operator, ...] = ()
     overrides: tuple[Override, ...] = ()
     """Which rows stand in the place of rows of other files."""
     publishing: dict[str, tuple[Release, ...]] = field(
@@ -213,7 +254,8 @@ class Matrix:
     def rows(self) -> tuple[Row, ...]:
         """Return every row, of whatever kind."""
         held: tuple[Row, ...] = (*self.rules, *self.broken, *self.requirements)
-        return (*self.releases, *self.tested, *held, *self.series, *self.formats)
+        tables: tuple[Row, ...] = (*self.series, *self.formats, *self.operators)
+        return (*self.releases, *self.tested, *held, *tables)
 
     def alike(self, card: str, other: str) -> bool:
         """Tell whether two models are one, or stand in one series."""
@@ -224,3 +266,9 @@ def same_family(left: str, right: str) -> bool:
     """Tell whether two SDK versions are of one family."""
     families = version.family(left, SDK_FIELDS), version.family(right, SDK_FIELDS)
     return families[0] == families[1] and families[0].count(".") == SDK_FIELDS - 1
+
+
+def stem(operator: str) -> str:
+    """Return ``aten::mm`` of ``aten::mm.default``: the name that all overloads share."""
+    space, _, name = operator.partition("::")
+    return f"{space}::{name.partition('.')[0]}"

@@ -38,6 +38,8 @@ _SOUND: Mapping[str, object] = {
     "cards": ["x"],
     "formats": ["fp16"],
     "support": "unknown",
+    "operators": ["aten::x"],
+    "kind": "unknown",
     "applies": "x",
     "components": {"x": "1.0"},
     "evidence": [{"link": "x", "who": "x", "grade": "vendor"}],

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mxenv.facts import FactKey
     from mxenv.verdict import Evidence
 
-KINDS = ("release", "rule", "broken", "tested", "series", "requirement", "format")
+KINDS = ("release", "rule", "broken", "tested", "series", "requirement", "format", "operator")
 SEVERITIES = {"incompatible": Outcome.INCOMPATIBLE, "unknown": Outcome.UNKNOWN}
 _COVERING = {"vendor", "site"}
 """Whose word on driver and SDK counts: the maker's, and that of whoever runs the nodes."""
@@ -52,6 +52,7 @@ def parse(
         series=tuple(map(_series, rows["series"])),
         requirements=tuple(advice_reader.requirement(table, keys) for table in rows["requirement"]),
         formats=tuple(map(advice_reader.number_format, rows["format"])),
+        operators=tuple(advice_reader.operator(table, keys) for table in rows["operator"]),
         overrides=overrides,
     )
 

@@ -18,6 +18,8 @@ _OWN = (("torch",), ("vllm",), ("vllm-metax", "paddle-metax-gpu"))
 """Distributions that people look for, each with a column; the last ones are plug-ins."""
 _SETS = ("SDK", "torch", "vLLM", "plug-in", "others")
 ADVICE = "advice"
+MOST = 3
+"""Operators of a row that are named; the rest is counted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +82,7 @@ def _sections(matrix: Matrix, whole: bool) -> Iterator[Section]:  # noqa: FBT001
         ),
     )
     yield _formats(matrix)
+    yield _operators(matrix, whole)
     yield Section(
         kind="series",
         title="Cards that are served alike",
@@ -106,6 +109,11 @@ def _set(row: Release | Tested, whole: bool) -> tuple[str, ...]:  # noqa: FBT001
 
 def _counted(others: Sequence[str]) -> str:
     return f"{len(others)} more" if len(others) > 1 else "".join(others)
+
+
+def _few(names: Sequence[str], whole: bool) -> str:  # noqa: FBT001 - passed on
+    more = len(names) - MOST
+    return ", ".join(names) if whole or more <= 0 else f"{', '.join(names[:MOST])} and {more} more"
 
 
 def _all(constraints: Iterable[Constraint]) -> str:
@@ -145,5 +153,17 @@ def _formats(matrix: Matrix) -> Section:
         rows=tuple(
             (card, *(" or ".join(said[card].get(name, [])) for name in FORMATS))
             for card in sorted(said)
+        ),
+    )
+
+
+def _operators(matrix: Matrix, whole: bool) -> Section:  # noqa: FBT001 - passed on
+    return Section(
+        kind="operator",
+        title="What is known of operators",
+        head=("row", "says", "operators", "is", "kernels of", "when", "who says so"),
+        rows=tuple(
+            (r.row, r.text, _few(r.operators, whole), r.kind, r.by, _all(r.when), _who(r))
+            for r in matrix.operators
         ),
     )

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from mxenv import format_fit
+from mxenv import format_fit, operator_findings
 from mxenv.format_fit import counted
 from mxenv.inventory import Change
-from mxenv.operator_coverage import OUTCOMES, Class, Platform, cover
 from mxenv.porting import KINDS, MAIN, places
 from mxenv.verdict import Evidence, Finding, Outcome, Place
 
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     from mxenv.format_fit import Cards
     from mxenv.inventory import Hit, Inventory
     from mxenv.matrix import Matrix
-    from mxenv.operator_coverage import Covered
+    from mxenv.operator_coverage import Coverage
     from mxenv.porting import Place as Changed
 
 FEW = 3
@@ -33,17 +32,18 @@ DOING = {
 
 
 def findings(
-    inventory: Inventory, cards: Cards, matrix: Matrix, *, each: bool = False, root: str = ""
+    coverage: Coverage, cards: Cards, matrix: Matrix, *, each: bool = False, root: str = ""
 ) -> Iterator[Finding]:
-    """Yield what follows for a model on ``cards``; what is not known is said.
+    """Yield what follows for a model on ``cards``, with what becomes of its operators.
 
     What is alike is told as one; with ``each``, every place by itself, and every operator by its
     name. ``root`` is where the tree lies that was scanned, for those who look for a place.
     """
+    inventory = coverage.inventory
     yield from format_fit.fit(inventory, cards, matrix)
     if cards.ported:
         yield from _code(inventory.hits, root, each=each)
-    yield from _operators(inventory, cards, each=each)
+    yield from operator_findings.findings(coverage, each=each)
     yield from _kernels(inventory)
     yield from _not_known(inventory)
 
@@ -103,25 +103,6 @@ def _counted(found: Sequence[Changed]) -> str:
 
 def _within(root: str, file: str) -> str:
     return f"{root}/{file}" if root else file
-
-
-def _operators(inventory: Inventory, cards: Cards, *, each: bool) -> Iterator[Finding]:
-    """Yield what becomes of operators; no platform says yet which ones it has."""
-    coverage = cover(inventory, Platform(name=cards.name))
-    groups: dict[tuple[Class, str], list[Covered]] = defaultdict(list)
-    for one in coverage.operators:
-        groups[one.decision.found, one.decision.said].append(one)
-    for (found, said), ones in groups.items():
-        names = [one.operator for one in ones]
-        told = listed(names, len(names) if each else FEW)
-        calls = sum(one.calls for one in ones)
-        yield Finding(
-            code="MX610",
-            outcome=OUTCOMES[found],
-            subject=f"{found} operators",
-            found=f"{said}; {told}, {calls} of {inventory.calls} calls",
-            remedy="Run them on the card.",
-        )
 
 
 def _kernels(inventory: Inventory) -> Iterator[Finding]:

@@ -11,6 +11,8 @@ from mxenv.frozen import frozen
 if TYPE_CHECKING:
     from datetime import date
 
+    from mxenv.shares import Shares
+
 
 class Outcome(IntEnum):
     """Ordered so that ``min`` is "and"."""
@@ -113,6 +115,8 @@ class Verdict:
     findings: tuple[Finding, ...]
     matrix: str = ""
     """The digest of the matrix that was used, if any."""
+    shares: Shares | None = None
+    """Of a model: how much of its operators is in which class."""
 
     @property
     def outcome(self) -> Outcome:

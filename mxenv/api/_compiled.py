@@ -71,6 +71,8 @@ def _asked(matrix: Matrix) -> Iterator[FactKey]:
         yield from _keys(broken.when)
     for needed in matrix.requirements:
         yield from _keys((*needed.when, *needed.requires))
+    for operator in matrix.operators:
+        yield from _keys(operator.when)
     for rule in matrix.rules:
         yield from _keys((*rule.when, *rule.requires))
         for relation in rule.agree:

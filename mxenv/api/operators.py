@@ -10,7 +10,17 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mxenv import _files, _plugins, inventory_file, judgement, number_format, suitability
+from mxenv import (
+    _files,
+    _plugins,
+    inventory_file,
+    judgement,
+    number_format,
+    operator_coverage,
+    operator_findings,
+    operator_platform,
+    suitability,
+)
 from mxenv.addresses import ADDRESS
 from mxenv.api import nodes
 from mxenv.cards import MODELS
@@ -29,8 +39,12 @@ if TYPE_CHECKING:
     from mxenv.inventory import Inventory
     from mxenv.matrix import Matrix
     from mxenv.models import Reader
+    from mxenv.operator_decision import Platform
     from mxenv.verdict import Waiver
 
+SNAPSHOT = b"mxenv.snapshot/"
+"""What is in the head of a file of facts."""
+HEAD = 4096
 LARGEST = 64 << 20
 """Bytes of an inventory; that of a large source tree has 2 MB."""
 KEPT = ".json"
@@ -97,11 +111,18 @@ def write_inventory(inventory: Inventory, path: Path) -> None:
     _files.write_atomically(path, inventory_file.to_json(inventory))
 
 
-def cards_of(platform: str, matrix: Matrix, *, now: datetime) -> Cards:
-    """Return the cards that ``platform`` names: a model of card, a snapshot file, an address."""
+def place_of(
+    platform: str, matrix: Matrix, *, env: str | None = None, now: datetime
+) -> tuple[Cards, Platform]:
+    """Return the cards that ``platform`` names, and what is known of its operators.
+
+    It is a model of card, a snapshot file or an address. ``env`` is whose torch counts, of a node.
+    """
     known = {card.casefold(): card for card in known_cards(matrix)}
     if card := known.get(platform.casefold()):
-        return Cards(name=card, models=(card,))
+        if env is not None:
+            raise UsageError(f"{card} is a model of card: it has no Python environment {env!r}")
+        return Cards(name=card, models=(card,)), operator_platform.of_card(card, matrix)
     address = ADDRESS.fullmatch(platform) or platform in _plugins.names("transports")
     if not address and not _exists(Path(platform)):
         near = difflib.get_close_matches(platform.casefold(), known, n=1)
@@ -109,7 +130,23 @@ def cards_of(platform: str, matrix: Matrix, *, now: datetime) -> Cards:
         hint = f"{mean}cards that are known: {', '.join(sorted(known.values()))}"
         said = f"{platform!r} is no card, no snapshot and no address"
         raise UsageError(said, hint=hint)
-    return seen(nodes.snapshot_of(platform, now=now))
+    snapshot = nodes.snapshot_of(platform, now=now)
+    return seen(snapshot), operator_platform.of_node(snapshot, matrix, env=env)
+
+
+def is_place(target: str) -> bool:
+    """Return whether ``target`` is a node: its address, or the file of a snapshot."""
+    address = ADDRESS.fullmatch(target)
+    if address and address[1] in _plugins.names("transports"):
+        return True
+    path = Path(target)
+    try:
+        if not path.is_file():
+            return False
+        with path.open("rb") as file:
+            return SNAPSHOT in file.read(HEAD)
+    except (OSError, ValueError):
+        return False  # a folder, too long for a path, or not one
 
 
 def known_cards(matrix: Matrix) -> set[str]:
@@ -164,21 +201,25 @@ def cover(  # noqa: PLR0913 - each is a question of its own, and has its default
     *,
     waivers: Sequence[Waiver] = (),
     each: bool = False,
+    env: str | None = None,
     target: str = "",
     now: datetime,
     today: date,
 ) -> Verdict:
     """Return what follows for a model on ``platform``: a snapshot, an address, a model of card.
 
-    With ``each``, every place in code is a finding of its own, within the folder ``target``.
+    With ``each``, every place in code is a finding of its own, within the folder ``target``, and
+    every operator. ``env`` is the environment of a node whose torch counts.
     """
-    cards = cards_of(platform, matrix, now=now)
+    cards, place = place_of(platform, matrix, env=env, now=now)
+    coverage = operator_coverage.cover(inventory, place)
     root = _shown(target)
-    found = tuple(suitability.findings(inventory, cards, matrix, each=each, root=root))
+    found = tuple(suitability.findings(coverage, cards, matrix, each=each, root=root))
     verdict = Verdict(
         subject=f"{inventory.name} on {cards.name}",
         findings=judgement.waive(found, waivers, today),
         matrix=matrix.digest,
+        shares=operator_findings.shares(coverage),
     )
     return replace(verdict, findings=tuple(grounded(verdict.findings)))
 

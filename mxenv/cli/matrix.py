@@ -10,7 +10,10 @@ from mxenv.cli import _matrix_files, _matrix_nodes, _options
 from mxenv.cli._output import CONTEXT, PAGES, PLAIN, Output, answers
 from mxenv.errors import UsageError
 
-KINDS = ("release", "tested", "rule", "broken", "requirement", "format", "series", "override")
+KINDS = (
+    *("release", "tested", "rule", "broken", "requirement", "format", "operator", "series"),
+    "override",
+)
 
 
 @click.group(

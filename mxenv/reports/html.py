@@ -10,6 +10,7 @@ from mxenv.reports import Report
 from mxenv.reports._facts import worded
 from mxenv.reports._markup import document, link, listed, marked, table, text
 from mxenv.reports._page import counted, said
+from mxenv.shares import section
 from mxenv.verdict import Outcome
 
 if TYPE_CHECKING:
@@ -43,7 +44,15 @@ def _verdict(verdict: Verdict) -> str:
         f"<p>{text(counted(verdict.findings))}.{matrix}</p>\n"
     )
     rows = [_finding(finding) for finding in sorted(verdict.findings, key=_rank)]
-    return head + (table(f"Findings on {verdict.subject}", FINDINGS, rows) if rows else "")
+    found = table(f"Findings on {verdict.subject}", FINDINGS, rows) if rows else ""
+    return head + _shares(verdict) + found
+
+
+def _shares(verdict: Verdict) -> str:
+    if verdict.shares is None:
+        return ""
+    made = section(verdict.shares, f"Operators of {verdict.subject}")
+    return table(made.title, made.head, [tuple(map(text, row)) for row in made.rows])
 
 
 def _rank(finding: Finding) -> tuple[bool, int, bool, str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, TypedDict, assert_never
+from typing import TYPE_CHECKING, NotRequired, TypedDict, assert_never
 
 from mxenv.facts import Absent, Observed, Unreadable
 from mxenv.reports import Report
@@ -19,10 +19,16 @@ if TYPE_CHECKING:
     from mxenv.fleet import Fleet, Member
     from mxenv.lock_difference import Locks
     from mxenv.reports import Page
+    from mxenv.shares import Shares
     from mxenv.verdict import Evidence, Finding, Verdict, Waiver
 
 SCHEMA = "mxenv.verdict/1"
 Field = bool | str | list[dict[str, str]] | dict[str, str] | dict[str, str | int] | None
+
+
+class _Shares(TypedDict):
+    classes: list[dict[str, str | int]]
+    gaps: int
 
 
 class _Judged(TypedDict):
@@ -30,6 +36,7 @@ class _Judged(TypedDict):
     outcome: str
     matrix: str
     findings: list[dict[str, Field]]
+    shares: NotRequired[_Shares]
 
 
 def verdicts(given: Sequence[Verdict], page: Page) -> str:  # noqa: ARG001 - no page to lay out
@@ -44,12 +51,23 @@ def verdicts(given: Sequence[Verdict], page: Page) -> str:  # noqa: ARG001 - no 
 
 
 def _verdict(verdict: Verdict) -> _Judged:
-    return {
+    judged: _Judged = {
         "subject": verdict.subject,
         "outcome": verdict.outcome.word,
         "matrix": verdict.matrix,
         "findings": [_finding(finding) for finding in verdict.findings],
     }
+    if verdict.shares is not None:
+        judged["shares"] = _shares(verdict.shares)
+    return judged
+
+
+def _shares(shares: Shares) -> _Shares:
+    classes: list[dict[str, str | int]] = [
+        {"class": one.name, "operators": one.operators, "calls": one.calls}
+        for one in shares.classes
+    ]
+    return {"classes": classes, "gaps": shares.gaps}
 
 
 def _finding(finding: Finding) -> dict[str, Field]:

@@ -11,6 +11,7 @@ from mxenv.reports._locks import locks
 from mxenv.reports._page import STYLES, counted, harmless, labelled, said, wrapped
 from mxenv.reports._sides import comparison
 from mxenv.reports._tables import tables
+from mxenv.shares import section
 from mxenv.verdict import Outcome
 
 if TYPE_CHECKING:
@@ -42,6 +43,9 @@ def _verdict(verdict: Verdict, page: Page) -> Iterator[str]:
         if _shown(finding, page):
             yield from _finding(finding, page)
             yield ""
+    if verdict.shares is not None:
+        title = f"operators of {harmless(verdict.subject)}"
+        yield tables((section(verdict.shares, title),), page)
     yield from _summary(verdict, page)
 
 

@@ -16,6 +16,8 @@ from mxenv.inventory_table import sections
 from mxenv.judgement import waive
 from mxenv.matrix import FORMATS
 from mxenv.number_format import cards
+from mxenv.operator_coverage import cover
+from mxenv.operator_decision import Platform
 from mxenv.porting import KINDS
 from mxenv.suitability import findings
 from mxenv.verdict import Outcome, Verdict, Waiver
@@ -63,7 +65,8 @@ CARDS = st.sampled_from((*cards(matrix()), "nobody's"))
 
 def judged(inventory: Inventory, card: str, *, each: bool = False) -> Verdict:
     platform = Cards(name=card, models=(card,), memory=(65536,))
-    found = tuple(findings(inventory, platform, matrix(), each=each))
+    coverage = cover(inventory, Platform(name=card))
+    found = tuple(findings(coverage, platform, matrix(), each=each))
     return Verdict(subject="demo", findings=found)
 
 

@@ -3,17 +3,8 @@ from __future__ import annotations
 import pytest
 
 from mxenv.inventory import Inventory, Kernel, Phase, Use
-from mxenv.operator_coverage import (
-    OUTCOMES,
-    Basis,
-    Class,
-    Coverage,
-    Decision,
-    Known,
-    Platform,
-    cover,
-    decide,
-)
+from mxenv.operator_coverage import Coverage, cover
+from mxenv.operator_decision import OUTCOMES, Basis, Class, Decision, Known, Platform, decide
 from mxenv.operator_table import Entry, Grade, How, Table
 from mxenv.verdict import Outcome
 
