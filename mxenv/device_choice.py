@@ -97,7 +97,10 @@ _FIXED = (
     ),
     Choice(
         id="dropout, backward",
-        alternatives=(_way("native_dropout_backward", CARDS), _way("mul.Tensor", CPU, telling=False)),
+        alternatives=(
+            _way("native_dropout_backward", CARDS),
+            _way("mul.Tensor", CPU, telling=False),
+        ),
         source="aten/src/ATen/native/Dropout.cpp: is_fused_kernel_acceptable",
     ),
     Choice(
@@ -120,7 +123,7 @@ _FIXED = (
         id="rms norm",
         alternatives=(
             _way("_fused_rms_norm", CARDS),
-            _way("rsqrt pow.Tensor_Scalar mean.dim add_.Scalar add.Scalar mul.Tensor", telling=False),
+            _way("rsqrt pow.Tensor_Scalar mean.dim add_.Scalar mul.Tensor", telling=False),
         ),
         source="aten/src/ATen/native/layer_norm.cpp: rms_norm_symint",
     ),
@@ -191,10 +194,7 @@ CHOICES = (
     ),
 )
 _TOLD = {
-    one.operators[0]: choice
-    for choice in CHOICES
-    for one in choice.alternatives
-    if one.telling
+    one.operators[0]: choice for choice in CHOICES for one in choice.alternatives if one.telling
 }
 
 

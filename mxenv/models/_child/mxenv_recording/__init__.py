@@ -1,0 +1,1 @@
+"""The recorder of operators, in parts; it runs under the interpreter whose torch is asked."""

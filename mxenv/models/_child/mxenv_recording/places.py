@@ -1,0 +1,78 @@
+"""Where in a model's code and modules something is called."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+import torch
+
+from mxenv_recording.ledger import relative
+
+OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep  # noqa: PTH120, PTH100
+TORCH = os.path.dirname(torch.__file__) + os.sep  # noqa: PTH120 - compared as text
+NOWHERE = ("", "")
+
+
+class Places:
+    """Follows which module runs, and finds the line of the model's code that called."""
+
+    def __init__(self, model: Any) -> None:
+        self.names = {id(module): name for name, module in model.named_modules()}
+        self.stack: list[str] = []
+        self.theirs: dict[Any, bool] = {}
+        self.told: dict[tuple[Any, int], str] = {}
+        self.forward: dict[int, tuple[str, str]] = {}
+        """Where each node of autograd was made, by its number."""
+        self.handles: list[Any] = []
+
+    def __enter__(self) -> Places:  # noqa: PYI034 - Python 3.8 has no Self
+        modules = torch.nn.modules.module
+        self.handles = [
+            modules.register_module_forward_pre_hook(self._enter),
+            modules.register_module_forward_hook(self._leave, always_call=True),
+        ]
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for handle in self.handles:
+            handle.remove()
+
+    def _enter(self, module: Any, _: Any) -> None:
+        self.stack.append(self.names.get(id(module), ""))
+
+    def _leave(self, _module: Any, _inputs: Any, _output: Any) -> None:
+        if self.stack:
+            self.stack.pop()
+
+    def now(self) -> tuple[str, str]:
+        """Return the module and the line that an operator is called from."""
+        node = torch._C._current_autograd_node()
+        if node is not None:
+            return self.forward.get(node._sequence_nr(), NOWHERE)
+        where = (self.stack[-1] if self.stack else "", self._line())
+        if torch.is_grad_enabled():
+            self.forward.setdefault(torch._C._autograd._get_sequence_nr() - 1, where)
+        return where
+
+    def _line(self) -> str:
+        frame = sys._getframe(2)
+        while frame is not None:
+            code = frame.f_code
+            theirs = self.theirs.get(code)
+            if theirs is None:
+                theirs = self.theirs[code] = _theirs(code.co_filename)
+            if theirs:
+                key = (code, frame.f_lineno)
+                line = self.told.get(key)
+                if line is None:
+                    line = self.told[key] = f"{relative(code.co_filename)}:{frame.f_lineno}"
+                return line
+            frame = frame.f_back  # type: ignore[assignment]
+        return ""
+
+
+def _theirs(file: str) -> bool:
+    """Return whether a file is the model's, and neither torch's nor the recorder's."""
+    return not (file.startswith((TORCH, OWN, "<")) or "/triton/" in file)

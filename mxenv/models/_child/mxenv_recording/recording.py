@@ -1,0 +1,93 @@
+"""A request answered: a model made, walked through in every way asked for, written down."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import torch
+
+from mxenv_recording import packages, walks
+from mxenv_recording.ledger import Ledger, short
+from mxenv_recording.refusal import Missing, Refusal, line
+
+LARGEST = 400_000_000
+"""Weights of a small instance on real tensors."""
+HALF = torch.bfloat16
+"""What autocast lowers to where a model says nothing else."""
+
+
+def answer(asked: dict[str, Any], unknown: list[str]) -> dict[str, Any]:
+    """Return what was recorded, or why nothing was; ``unknown`` operators belong to no library."""
+    warnings.simplefilter("ignore")
+    try:
+        told = _recorded(asked)
+    except Missing as missing:
+        return {"missing": missing.module}
+    except Refusal as refused:
+        return {"failed": refused.said, "hint": refused.hint, "where": refused.where}
+    for package in sorted({name.partition("::")[0] for name in unknown}):
+        told["gaps"].append(f"{package} was built for another torch: its operators are not there")
+    return told
+
+
+def _recorded(asked: dict[str, Any]) -> dict[str, Any]:
+    from mxenv_recording.subjects import of_callable, of_config  # noqa: PLC0415 - by what is asked
+
+    subject = (of_callable if "callable" in asked else of_config)(asked)
+    try:
+        ledger = _walked(subject, asked, "meta")
+    except (Missing, Refusal):
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever a model's own code raises
+        ledger = _on_values(subject, asked, error)
+    for kind, name, said in subject.notes:
+        ledger.assume(kind, name, said)
+    if left := subject.leaves_out():
+        ledger.gaps.append(left)
+    return {
+        **ledger.document(),
+        "architecture": subject.architecture,
+        "dtype": short(subject.dtype),
+        "mode": "training" if asked["train"] else "inference",
+        "tools": packages.tools(asked),
+        "packages": packages.optional(subject.model),
+        "source": subject.source,
+        "name": subject.name,
+    }
+
+
+def _walked(subject: Any, asked: dict[str, Any], device: str) -> Ledger:
+    """Return what all walks did, on tensors of ``device``."""
+    if not asked["train"]:
+        made = subject.make(device, subject.dtype)
+        return walks.both_ways(walks.infer(made))
+    ledger = Ledger()
+    ways = asked.get("walks") or ["plain", "autocast"]
+    if "plain" in ways:
+        ledger.take(walks.both_ways(walks.train(subject.make(device, subject.dtype))))
+    if "autocast" in ways:
+        lower = HALF if subject.dtype is torch.float32 else subject.dtype
+        made = subject.make(device, torch.float32)
+        ledger.take(walks.both_ways(walks.train(made, autocast=lower)))
+    return ledger
+
+
+def _on_values(subject: Any, asked: dict[str, Any], error: Exception) -> Ledger:
+    """Return what a small instance does on real tensors, where others lead nowhere."""
+    why = line(error)
+    try:
+        small = subject.small(LARGEST)
+        ledger = _walked(small, {**asked, "walks": ["plain"]}, "cpu")
+    except (Missing, Refusal):
+        raise
+    except Exception as again:  # noqa: BLE001 - whatever a model's own code raises
+        raise Refusal(
+            f"it cannot be run without weights: {why}; nor can a small one: {line(again)}",
+            hint="give a callable that makes it and its inputs, as module:callable",
+        ) from None
+    if asked["train"]:
+        ledger.gaps.append("autocast was not looked at: only tensors without values show it")
+    said = f"a small instance ran on real tensors on the CPU, and the counts are its own: {why}"
+    ledger.assume("size", subject.architecture or subject.name, said)
+    return ledger
