@@ -44,7 +44,11 @@ class Use:
     """An operator as one phase calls it, with one set of number formats."""
 
     operator: str
-    """``namespace::name.overload``, the overload ``default`` if it has no name."""
+    """``namespace::name.overload``, the overload ``default`` if it has no name.
+
+    Without one where a file does not say which (TorchScript), or there is none (ONNX, whose
+    namespaces are its domains).
+    """
     phase: Phase
     dtypes: tuple[str, ...] = ()
     """Of its tensor arguments, in order: ``bf16``, ``f32``, ``i64``; empty if that is not known."""

@@ -121,8 +121,8 @@ def _use(node: Node) -> Use:
     node.only("operator", "phase", "dtypes", "calls", "module", "site", "one_of", "samples")
     operator = node.child("operator")
     space, _, rest = operator.text().partition("::")
-    name, _, overload = rest.partition(".")
-    if not (space and name and overload):
+    name, point, overload = rest.partition(".")
+    if not (space and name) or (point and not overload):
         operator.fail("not namespace::name.overload")
     return Use(
         operator=operator.text(),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from mxenv.operator_decision import OUTCOMES, Class, Decision, decide, goodness
@@ -14,6 +14,10 @@ if TYPE_CHECKING:
 
     from mxenv.inventory import Inventory, Kernel, Use
     from mxenv.operator_decision import Platform
+
+
+ELSEWHERE = {"onnx": "an operator of ONNX, which another runtime than torch runs"}
+"""By what read a model: why no build of torch says anything of its operators."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,11 +60,13 @@ class Coverage:
 
 def cover(inventory: Inventory, platform: Platform) -> Coverage:
     """Return the class of every operator of ``inventory`` on ``platform``."""
+    why = ELSEWHERE.get(inventory.reader)
+    asked = replace(platform, table=None, why=why) if why else platform
     uses: dict[str, list[Use]] = {}
     for use in inventory.uses:
         uses.setdefault(use.operator, []).append(use)
     covered = [
-        Covered(operator=name, decision=_of_uses(found, platform), uses=tuple(found))
+        Covered(operator=name, decision=_of_uses(found, asked), uses=tuple(found))
         for name, found in uses.items()
     ]
     counts: Counter[Class] = Counter(one.decision.found for one in covered)

@@ -199,6 +199,8 @@ def _of_table(  # noqa: PLR0911 - one for each way
     """Return what the platform's own build of torch says of an operator."""
     entry = table.entries.get(operator)
     if entry is None:
+        if operator == stem(operator):
+            return _of_any(operator, dtypes, table, platform, above)
         if operator.partition("::")[0] in OWN:
             said = f"torch {table.torch} does not know it"
             return Decision(found=Class.UNSUPPORTED, said=said)
@@ -220,6 +222,26 @@ def _of_table(  # noqa: PLR0911 - one for each way
             return Decision(found=Class.UNKNOWN, said="the build does not say how it is done")
         case _:
             assert_never(entry.how)
+
+
+def _of_any(
+    operator: str,
+    dtypes: tuple[str, ...],
+    table: Table,
+    platform: Platform,
+    above: frozenset[str],
+) -> Decision:
+    """Return what becomes of an operator of which a model does not say which overload it calls."""
+    names = [name for name in table.entries if stem(name) == operator]
+    each = [_decide(name, dtypes, platform, above) for name in names]
+    if not each:
+        said = f"torch {table.torch} lists no operator of that name"
+        return Decision(found=Class.UNKNOWN, said=said)
+    if len({one.outcome for one in each}) == 1:
+        return min(each, key=goodness)
+    runs = sum(one.outcome is Outcome.COMPATIBLE for one in each)
+    said = f"which of its {len(each)} overloads is called is not known: {runs} of them run"
+    return Decision(found=Class.UNKNOWN, said=said)
 
 
 def _through(
