@@ -6,7 +6,7 @@ import fcntl
 import hashlib
 import os
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit, urlunsplit
@@ -17,6 +17,7 @@ import urllib3
 from mxenv._files import unwritable
 from mxenv._hashing import sha256_of
 from mxenv.errors import IndexFailed, WheelError
+from mxenv.frozen import frozen
 from mxenv.stores._words import retry_after
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ Credentials = dict[str, tuple[str, str]]
 """User name and password by host (and port); they go to no other host."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Wanted:
     """A file, where it is, and what it has to be."""
 
@@ -57,7 +58,7 @@ class Wanted:
     """Bytes; 0 if nobody knows."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Line:
     """What downloads share."""
 

@@ -27,6 +27,7 @@ from mxenv._download import (
 )
 from mxenv.distribution import project_of
 from mxenv.errors import IndexFailed
+from mxenv.frozen import frozen
 from mxenv.index_page import Link
 from mxenv.stores._words import retry_after
 
@@ -40,7 +41,7 @@ LARGEST = 1 << 26
 LOGIN = "give its login in the URL, or in ~/.netrc; it is written nowhere and goes to no other host"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Place:
     """One place where files lie."""
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from mxenv.frozen import frozen
 
 if TYPE_CHECKING:
     from mxenv.verdict import Place
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Asked:
     """One distribution that is asked for, or limited."""
 
@@ -40,7 +41,7 @@ class Asked:
     """The stages of a Containerfile that it takes effect after, and last the one it stands in."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Included:
     """Another file that is to be read as well."""
 
@@ -54,7 +55,7 @@ class Included:
     stages: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Index:
     """Where distributions are taken from."""
 
@@ -63,7 +64,7 @@ class Index:
     base: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Based:
     """An image that others are built upon."""
 
@@ -73,7 +74,7 @@ class Based:
     unclear: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Unread:
     """What stands there and is not understood."""
 
@@ -83,7 +84,7 @@ class Unread:
     base: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Elsewhere:
     """A file that is meant and not read."""
 
@@ -97,7 +98,7 @@ class Elsewhere:
 Statement = Asked | Included | Index | Based | Unread | Elsewhere
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Source:
     """A file, and everything that it asks for."""
 

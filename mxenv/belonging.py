@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from mxenv import marker, mixture, pins, replacement, ruling
 from mxenv.facts import EVERY, Fact, Observed, Snapshot, Unreadable, View
+from mxenv.frozen import frozen
 from mxenv.nearness import nearest_row
 from mxenv.selector import PACKAGE
 from mxenv.stack import held, listed, named, stack
@@ -30,7 +31,7 @@ MIXED = "MX110"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Pinned:
     """What is installed together, as far as lines and locks pin it."""
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mxenv.errors import MatrixError
+from mxenv.frozen import frozen
 from mxenv.table import Table
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Layer:
     """One file of a matrix."""
 
@@ -30,7 +30,7 @@ class Layer:
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Bundle:
     """What one file carries from one machine to another."""
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from mxenv.frozen import frozen
 from mxenv.image import SCRATCH
 from mxenv.layers import FORMAT, SHARE, START_GATE
 
@@ -41,7 +41,7 @@ ANNOTATION = "org.opencontainers.image."
 LAYER = "application/vnd.oci.image.layer.v1.tar+gzip"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Made:
     """A layer that exists: its digests, and what is in it, for people."""
 

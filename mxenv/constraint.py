@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, assert_never
 
 from mxenv import version
 from mxenv.errors import UsageError
 from mxenv.facts import Absent, FactKey, Observed, Reading, Unreadable
+from mxenv.frozen import frozen
 from mxenv.selector import PATTERN, SHAPE, Selector
 from mxenv.verdict import Outcome
 
@@ -22,7 +22,7 @@ _CONSTRAINT = re.compile(rf"\s*(?P<selector>{PATTERN})\s*(?P<test>.*?)\s*", re.D
 _CLAUSE = re.compile(r"(?P<operator>==|!=|>=|<=|>|<|in\b|[a-z]+)\s*(?P<value>\([^()]*\)|[^,()]*)")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Clause:
     """One operator with its values: ``>= 1.13``, ``in (C500, C550)``, ``present``."""
 
@@ -47,7 +47,7 @@ class Clause:
         return Outcome(2 - best) if self.operator == "!=" else best
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Check:
     """One constraint, or relation, held against one instance."""
 
@@ -60,7 +60,7 @@ class Check:
     expected: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Constraint:
     """What must be true of every instance of a fact."""
 
@@ -125,7 +125,7 @@ class Constraint:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Agreement:
     """Two facts whose versions agree in their first fields, whatever they are."""
 

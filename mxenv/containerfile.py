@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from mxenv.frozen import frozen
 from mxenv.shell_words import commands
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ _MARKER = re.compile(r"[0-9]*<<(-?)([^<]*)", re.DOTALL)
 _QUOTED = re.compile(r"""'([^']*)(?:'|$)|"((?:\\.|[^"\\])*)(?:"|$)|\\(.)""", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Document:
     """A here-document: text that an instruction brings with it."""
 
@@ -51,7 +52,7 @@ class Document:
     pieces: tuple[Piece, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Instruction:
     """One instruction; ``keyword`` is empty if it cannot be understood."""
 

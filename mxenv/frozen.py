@@ -91,6 +91,8 @@ def _init(made: type[T], known: tuple[Field[object], ...], *, kw_only: bool) -> 
         else:
             head.append(name)
         body.append(f"_set_{name}(self, {given})")
+    if hasattr(made, "__post_init__"):
+        body.append("self.__post_init__()")
     exec(f"def __init__({', '.join(head)}):\n " + "\n ".join(body), names)  # noqa: S102 - of names of fields, as dataclasses do it
     return names["__init__"]
 

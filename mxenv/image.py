@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from mxenv.frozen import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 SCHEMA = "mxenv.image/1"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class AddedFile:
     """A file of the project that goes into the image as it is."""
 
@@ -26,7 +27,7 @@ class AddedFile:
     mode: int = 0o644
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Image:
     """One image, as people describe it: what they want, not which bytes that is."""
 

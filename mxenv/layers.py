@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import defaultdict
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mxenv.errors import Incompatible
+from mxenv.frozen import frozen
 from mxenv.image import SCRATCH
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ its own (``/bin``, ``/var/run``, Debian's ``/usr/local/man``): a layer never has
 What lies below them is put where the base's links lead, which the lock knows."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Entry:
     """One regular file of a layer."""
 
@@ -67,7 +67,7 @@ class Entry:
     mode: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Layer:
     """A layer that is to be made: some wheels, and everything that its bytes depend on."""
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
+
+from mxenv.frozen import frozen
 
 if TYPE_CHECKING:
     from mxenv.image import AddedFile
@@ -22,7 +24,7 @@ WHEELHOUSE = "wheelhouse"
 """The folder beside the lock that holds its wheels; git does not."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Wheel:
     """One wheel, by file name and hash; where it comes from is configuration."""
 
@@ -35,7 +37,7 @@ class Wheel:
     """Where it was found, if the lock is to say so: it then takes the place of the path."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Source:
     """The source distribution that a wheel was built from, and how: so it can be built again."""
 
@@ -53,7 +55,7 @@ class Source:
     """Everything that was installed to build it: ``hatchling==1.27.0 --hash=sha256:…``."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Package:
     """One distribution that is added to the base."""
 
@@ -66,7 +68,7 @@ class Package:
     """Set: no index has the wheel; it is built from this."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Base:
     """The image that everything is added to, by digest."""
 
@@ -80,7 +82,7 @@ class Base:
     """The digest of its record (`mxenv.base_record`); empty if nobody saw which files it holds."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Target:
     """Where in the image wheels are installed, and what runs them."""
 
@@ -123,7 +125,7 @@ class Target:
         return f"=={self.python}.*"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Provided:
     """One thing that the base brings: never replaced, never listed for installation."""
 
@@ -131,7 +133,7 @@ class Provided:
     version: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Relied:
     """What was known when the lock was made."""
 
@@ -143,7 +145,7 @@ class Relied:
     """The word of an `Outcome`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Built:
     """The image that the lock stands for, written after it was first built."""
 
@@ -156,7 +158,7 @@ class Built:
     """The version of the Python that compiled modules: another one may do it otherwise."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Recipe:
     """What a container engine made the image from, of a lock that needs one.
 
@@ -170,7 +172,7 @@ class Recipe:
     """``sha256:…`` of the tar file with everything that it may take from."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Lock:
     """A whole lockfile."""
 

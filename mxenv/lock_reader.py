@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from mxenv import distribution, image, image_reader, inventoried, table
+from mxenv import distribution, image, image_reader, table
 from mxenv.errors import LockError
 from mxenv.lock import (
     MACHINES,
@@ -27,7 +27,10 @@ from mxenv.lock import (
 from mxenv.verdict import Outcome
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from mxenv.image import AddedFile
+    from mxenv.inventoried import Inventoried
     from mxenv.table import Table
 
 TARGET = ("platform", "python", "prefix", "interpreter", "purelib", "platlib", "scripts", "data")
@@ -76,7 +79,7 @@ def parse(text: str, *, context: str) -> Lock:
         variables=image_reader.variables(tool),
         files=tuple(map(_file, image_reader.distinct(tool.tables("files"), "sha256"))),
         models=tool.texts("models"),
-        inventories=inventoried.read(tool.tables("inventories")),
+        inventories=_inventories(tool.tables("inventories")),
         system=image_reader.system_packages(tool, "system"),
         run=tuple(
             image_reader.script(tool, f"run[{index}]", text)
@@ -270,6 +273,14 @@ def _provided(tool: Table) -> tuple[tuple[str, str], ...]:
 def _file(entry: Table) -> tuple[AddedFile, str]:
     file, sha256 = image_reader.added_file(entry), _sha256(entry)
     return file, sha256
+
+
+def _inventories(entries: Sequence[Table]) -> tuple[Inventoried, ...]:
+    if not entries:
+        return ()
+    from mxenv import inventoried  # noqa: PLC0415 - imported late: most locks have none
+
+    return inventoried.read(entries)
 
 
 def _relied(tool: Table) -> Relied | None:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mxenv import inventoried, toml_text
+from mxenv import toml_text
 from mxenv.lock import PEP751, SCHEMA, WHEELHOUSE
 from mxenv.toml_text import Octal
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from mxenv.image import AddedFile
+    from mxenv.inventoried import Inventoried
     from mxenv.lock import Lock, Package, Source, Target
     from mxenv.verdict import Waiver
 
@@ -101,7 +102,7 @@ def _tool(lock: Lock) -> dict[str, object]:
             "facts": dict(lock.facts),
             "variables": dict(lock.variables),
             "files": [_file(file, sha256) for file, sha256 in lock.files],
-            "inventories": [inventoried.written(kept) for kept in lock.inventories],
+            "inventories": _inventories(lock.inventories),
             "relied": relied
             and {
                 **_said({"matrix": relied.matrix}),
@@ -146,6 +147,14 @@ def _target(target: Target) -> dict[str, object]:
             "links": dict(target.links),
         }
     )
+
+
+def _inventories(kept: Sequence[Inventoried]) -> list[Mapping[str, object]]:
+    if not kept:
+        return []
+    from mxenv import inventoried  # noqa: PLC0415 - imported late: most locks have none
+
+    return [inventoried.written(one) for one in kept]
 
 
 def _file(file: AddedFile, sha256: str) -> dict[str, object]:

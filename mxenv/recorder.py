@@ -249,7 +249,7 @@ def _above(path: str) -> list[str]:
 
 
 def _bare(entry: Entry) -> dict[str, object]:
-    fields = {name: getattr(entry, name) for name in entry.__slots__}
+    fields = {name: getattr(entry, name) for name in entry.__dataclass_fields__}
     return {name: v for name, v in fields.items() if v or (name == "space" and v is not None)}
 
 

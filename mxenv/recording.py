@@ -23,13 +23,14 @@ from __future__ import annotations
 
 import json
 import shlex
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import TYPE_CHECKING, assert_never
 
 from mxenv import elf
 from mxenv.errors import RecordingError
 from mxenv.facts import Unreadable, View
+from mxenv.frozen import frozen
 from mxenv.question import (
     Command,
     Completed,
@@ -64,7 +65,7 @@ ROOT = "root"
 KINDS = ("file", "directory", "link", "char", "block", "fifo", "socket")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Entry:
     """What is known of a path beside its content."""
 
@@ -82,7 +83,7 @@ class Entry:
     """True of a link that leads nowhere."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Recording:
     """Everything in a recording but the files below ``root``."""
 

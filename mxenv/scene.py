@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from mxenv.frozen import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,7 +18,7 @@ _OTHERS = re.compile(r"nvidia|nvcr|cuda|cu1[0-9]|rocm|vllm-openai|ascend|cann|mu
 """What the name of an image says if it is for other cards, or for none."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Ground:
     """An image that a project's lock, or image description, is about."""
 
@@ -31,7 +32,7 @@ class Ground:
     """False if only the image description is there: what is inside is not known."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Surroundings:
     """What a project says of its images, and what the matrix knows of the vendor's builds."""
 
@@ -43,7 +44,7 @@ class Surroundings:
     """True if some line asks for a build of the vendor by itself."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Scene:
     """Where a statement takes effect: in which image, and what is known of it."""
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, assert_never
 
 from mxenv import version
 from mxenv.errors import UsageError
 from mxenv.facts import EVERY, Absent, Fact, FactKey, Observed, Reading, Unreadable
+from mxenv.frozen import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -47,7 +48,7 @@ class Accessor(StrEnum):
                 assert_never(self)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Seen:
     """What is known of one instance: its best reading, and the fact that brought it."""
 
@@ -80,7 +81,7 @@ class Seen:
         return f"{self.label}: {said}{where}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Selector:
     """Which facts are meant: ``python.package[torch].sdk``."""
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from mxenv import version
 from mxenv.environment import FRAMEWORKS, within
 from mxenv.facts import Absent, Observed, Snapshot, Unreadable, View
+from mxenv.frozen import frozen
 from mxenv.matrix import SDK_FIELDS, same_family
 from mxenv.selector import PACKAGE, Seen
 
@@ -25,7 +26,7 @@ _MANY = 3
 _CARDS = ("metax.device.model", "metax.device.pci_id")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Component:
     """One named component, and its version if that was read."""
 
@@ -45,7 +46,7 @@ class Component:
         return version.tag(self.version)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Stack:
     """What is judged: one environment of one node, or what an image holds."""
 
@@ -158,7 +159,7 @@ def pins(pin: str, installed: str, sdk: str) -> bool:
     return same and (tag is None or built_for_it)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Fit:
     """A row held against what is installed."""
 

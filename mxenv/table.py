@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import difflib
 import tomllib
-from dataclasses import dataclass
 from datetime import date, datetime
 from typing import TYPE_CHECKING, NoReturn
+
+from mxenv.frozen import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,7 +33,7 @@ def document(text: str, *, context: str, error: type[InvalidFile]) -> Table:
     return Table(values=values, context=context, error=error)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Table:
     """A table, and where it stands."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mxenv._files import write_atomically
@@ -12,6 +12,7 @@ from mxenv.environment import select_env
 from mxenv.errors import Incompatible, LockError
 from mxenv.facts import Absent, Fact, Observed, Snapshot, Unreadable, View, observed
 from mxenv.fingerprint import fingerprint
+from mxenv.frozen import frozen
 from mxenv.image import SCRATCH, pinned
 from mxenv.lock import Base, Provided, Target
 from mxenv.stores import places
@@ -39,7 +40,7 @@ SCRATCH_PREFIX = "/opt/mxenv"
 SCRATCH_INTERPRETER = "/usr/bin/python3"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Ground:
     """A base, understood: where wheels go, and what is there already."""
 

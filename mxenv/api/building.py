@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,6 +16,7 @@ from mxenv.api import attesting, caching, signing
 from mxenv.api.project import base_of, files_of, read_lock, resolved_lock
 from mxenv.engines import GZIP, Engine, Known, Layer, Order
 from mxenv.errors import Incompatible, UsageError
+from mxenv.frozen import frozen
 from mxenv.lock import WHEELHOUSE, Built
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ COMPARED = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class BuildResult:
     """An image that was built, or built again to compare."""
 

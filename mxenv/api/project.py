@@ -6,6 +6,7 @@ import difflib
 import os
 import re
 import tomllib
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -116,13 +117,19 @@ def lock_text(path: Path) -> str:
     return _text(path, LockError, "run `mxenv lock` first")
 
 
+@lru_cache(maxsize=1)
+def _parsed(text: str, context: str) -> Lock:
+    """Return what `mxenv.lock.parse` does: who writes a lock looks at it again right before."""
+    return locks.parse(text, context=context)
+
+
 def parse_lock(text: str, path: Path) -> Lock:
     """Return the lock that ``text`` of the file ``path`` is."""
     if line := first_mark(text):
         hint = "`mxenv lock` resolves it anew, with the versions of our side where that is possible"
         raise LockError(CONFLICT, context=f"{path}: line {line}", hint=hint)
     try:
-        lock = locks.parse(text, context=str(path))
+        lock = _parsed(text, str(path))
     except LockError:
         if _IS_IMAGE.search(text):
             raise LockError(

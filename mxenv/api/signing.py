@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mxenv import _files
 from mxenv.errors import MatrixError, UsageError
+from mxenv.frozen import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -68,7 +68,7 @@ def check(content: bytes, path: Path, keys: Sequence[Path]) -> Path:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Signer:
     """A private key that was read, ready to sign."""
 
@@ -77,7 +77,7 @@ class Signer:
     sign: Callable[[bytes], bytes]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Verifier:
     """A public key that was read, ready to say what it signed."""
 

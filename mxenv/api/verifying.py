@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -23,6 +23,7 @@ from mxenv.api import (
 from mxenv.configuration import digest
 from mxenv.errors import EngineError, InvalidFile, UsageError
 from mxenv.facts import Absent, Observed, Unreadable
+from mxenv.frozen import frozen
 from mxenv.image import SCRATCH
 from mxenv.lock import WHEELHOUSE
 from mxenv.redaction import UNPRINTABLE
@@ -82,7 +83,7 @@ def is_image(address: str) -> bool:
     return address.partition(":")[0] in {*places.FILES, places.IMAGE}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Opened:
     """An image, the lock that it is held against, and what goes with it; no layer was read."""
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from mxenv.frozen import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from mxenv.stores import ImageDescription
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Known:
     """A base, known without asking for it."""
 
@@ -28,7 +29,7 @@ GZIP = "gzip"
 ZSTD = "zstd"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Order:
     """What is to be built, from what, and where it goes."""
 
@@ -64,7 +65,7 @@ class Order:
     """The same for who knows what was found in each layer, and needs no look at the whole."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Layer:
     """A layer of the image that was added to the base."""
 
@@ -75,7 +76,7 @@ class Layer:
     """Name and version of each that was found in it when it was read back."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Product:
     """An image that was made."""
 
@@ -98,7 +99,7 @@ class Product:
     """What somebody should know who takes the image to be whole."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Engine:
     """A way to make images; a plug-in file holds one as ``ENGINE``."""
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mxenv.errors import Incompatible, LayoutError
+from mxenv.frozen import frozen
 from mxenv.stores.description import describe
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mxenv.stores import Descriptor, ImageDescription, Source
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Base:
     """What has to be known of the base: all but its layers' bytes."""
 

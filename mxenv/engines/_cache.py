@@ -14,12 +14,12 @@ import os
 import secrets
 import time
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from mxenv.engines import _cache_use
 from mxenv.engines._blob import Blob
 from mxenv.errors import EngineError
+from mxenv.frozen import frozen
 
 if TYPE_CHECKING:
     import io
@@ -40,7 +40,7 @@ STALE = 24 * 60 * 60
 """Seconds after which a temporary file has been left behind by somebody who was killed."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Cache:
     """A folder of layers; any number of builds may share it.
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import re
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mxenv.engines import _cache_use
+from mxenv.frozen import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -19,7 +19,7 @@ _OF = re.compile(rb'"digest": "sha256:([0-9a-f]{64})", "size": ([0-9]+)')
 _HEAD = 1024
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Kept:
     """One layer in a cache."""
 
@@ -32,7 +32,7 @@ class Kept:
     """When it was last used, in nanoseconds."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Freed:
     """What was removed."""
 

@@ -16,6 +16,7 @@ from mxenv.engines import _layer
 from mxenv.engines._cache import Cache
 from mxenv.engines._wheel import opened
 from mxenv.errors import EngineError, UsageError
+from mxenv.frozen import frozen
 from mxenv.image import SCRATCH
 from mxenv.layers import SHARE
 from mxenv.lock import Recipe
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 CHUNK = 1 << 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class _File:
     """One file of the context: a few bytes, or one that lies on the disk."""
 

@@ -6,13 +6,14 @@ import hashlib
 import json
 from base64 import urlsafe_b64encode
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from mxenv import interior, start_gate
 from mxenv.configuration import LAYER, lock_path
 from mxenv.engines._blob import Content, Packed, write
 from mxenv.errors import LockError
+from mxenv.frozen import frozen
 from mxenv.layers import FORMAT, SHARE, START_GATE, Entry, base_directories, check_union
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ VERDICT = f"{SHARE}/verdict.json"
 """What was known of the set when it was locked."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Ready:
     """A layer whose bytes lie in the cache."""
 

@@ -10,13 +10,13 @@ import shlex
 import unicodedata
 from base64 import urlsafe_b64encode
 from contextlib import contextmanager
-from dataclasses import dataclass
 from posixpath import relpath
 from typing import TYPE_CHECKING
 
 from mxenv.distribution import normalised, same_version
 from mxenv.engines._zip import Archive, Member, unsafe
 from mxenv.errors import EngineError, WheelError
+from mxenv.frozen import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -52,7 +52,7 @@ if __name__ == "__main__":
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Installed:
     """One file as it will be in the image: a member of the wheel, or written for it."""
 
@@ -68,7 +68,7 @@ class Installed:
     """Where its bytecode lies, if it is a module's."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Unpacked:
     """A wheel that is open, and the files that it becomes."""
 

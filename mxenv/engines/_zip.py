@@ -8,11 +8,11 @@ import stat
 import struct
 import zipfile
 import zlib
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO
 
 from mxenv.archive import can_hold
 from mxenv.errors import WheelError
+from mxenv.frozen import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,7 +47,7 @@ _UNSAFE = re.compile(r"[\x00-\x1f\x7f\\]|(?:^|/)\.{0,2}(?:/|$)")
 """A control character, a backslash, or a part of a path that is empty, ``.`` or ``..``."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Member:
     """One regular file of a zip file."""
 

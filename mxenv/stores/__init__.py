@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO, Protocol
+
+from mxenv.frozen import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +20,7 @@ INDEXES = frozenset({OCI_INDEX, DOCKER_INDEX})
 MANIFESTS = frozenset({OCI_MANIFEST, DOCKER_MANIFEST})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Descriptor:
     """What a registry calls a thing: its type, its digest and its size."""
 
@@ -32,7 +33,7 @@ class Descriptor:
     """What kind of thing a manifest holds that is no image."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ImageDescription:
     """An image as its manifest and its configuration tell it; no layer was read."""
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import random
 import time
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from mxenv.errors import RegistryError
+from mxenv.frozen import frozen
 from mxenv.stores import OCI_INDEX, Descriptor, _documents, _referrers
 from mxenv.stores._bodies import small_body
 from mxenv.stores._digests import printable
@@ -32,7 +33,7 @@ _SETTLED = (0.25, 3.0)
 """Seconds, at least and at most, that another writer is given to write what it has read."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Listing:
     """What speaks of the images of one repository."""
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO
 
 import urllib3
 
 from mxenv.errors import LayoutError
+from mxenv.frozen import frozen
 from mxenv.stores._documents import LARGEST
 from mxenv.stores._words import reason
 
@@ -22,7 +22,7 @@ Body = tuple["Callable[[], BinaryIO]", int]
 """How to open what is sent, for every attempt anew, and how long it is."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Ask:
     """What is asked, wherever a redirect leads."""
 

@@ -7,11 +7,11 @@ import binascii
 import json
 import re
 import subprocess
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mxenv.errors import InvalidFile, RegistryError
+from mxenv.frozen import frozen
 from mxenv.stores._reference import DOCKER_HUB
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _NOT_THERE = "credentials not found"
 """What a helper says, and exits with 1, when it knows nobody of a registry."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Credentials:
     """A name and a password, or an identity token."""
 

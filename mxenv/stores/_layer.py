@@ -6,11 +6,11 @@ import hashlib
 import posixpath
 import zlib
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from mxenv.errors import LayoutError
+from mxenv.frozen import frozen
 from mxenv.stores._tar import Archive, Stream
 from mxenv.stores._tar_header import DIRECTORY, REGULAR
 from mxenv.stores._unpacking import ahead, packed, unpacked
@@ -48,7 +48,7 @@ class Readable(Protocol):
         """Return the next bytes, at most ``size`` of them; none at the end only."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Member:
     """One entry of a layer."""
 

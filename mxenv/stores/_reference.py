@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from ipaddress import ip_address
 
 from mxenv.credential import without_login
 from mxenv.errors import UsageError
+from mxenv.frozen import frozen
 from mxenv.stores._digests import is_digest
 
 _HOST = re.compile(
@@ -22,7 +22,7 @@ _LONGEST = 255
 DOCKER_HUB = "docker.io"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Reference:
     """``host[:port]/repository[:tag][@digest]``, taken apart."""
 

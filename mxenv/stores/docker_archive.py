@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from mxenv.errors import UsageError
+from mxenv.frozen import frozen
 from mxenv.stores import (
     OCI_CONFIG,
     OCI_MANIFEST,
@@ -71,7 +72,7 @@ def split(address: str) -> tuple[Path, str]:
     return Path(address), ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ArchiveSource:
     """One image in an archive."""
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from mxenv._files import write_atomically
 from mxenv.errors import LayoutError, UsageError
+from mxenv.frozen import frozen
 from mxenv.stores import OCI_INDEX, Descriptor, _documents, _index, _layout_files, _referrers
 from mxenv.stores._digests import checked, digest_of, is_digest
 
@@ -61,7 +61,7 @@ def split(address: str) -> tuple[Path, str]:
     return Path(address), ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class LayoutSource:
     """One image in a layout."""
 
@@ -122,7 +122,7 @@ class LayoutSource:
         return _layout_files.complaint(blob if name else self.path / "index.json")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class LayoutSink:
     """A layout that is written to; what `index.json` names is whole."""
 

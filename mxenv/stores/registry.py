@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import io
 import os
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO
 from urllib.parse import urlencode
 
 from mxenv.errors import RegistryError
+from mxenv.frozen import frozen
 from mxenv.stores import INDEXES, MANIFESTS, OCI_MANIFEST, Descriptor, _documents, _referrers
 from mxenv.stores._attaching import Listing
 from mxenv.stores._bodies import Passing, small_body
@@ -50,7 +50,7 @@ def _client(reference: Reference) -> Client:
     return Client(host=reference.host, environ=os.environ)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class RegistrySource:
     """One image in a registry."""
 
@@ -140,7 +140,7 @@ def _has(client: Client, reference: Reference, digest: str, scope: str) -> bool:
     raise client.refusal(f"cannot look for {digest}", response)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class RegistrySink:
     """A repository that is written to."""
 

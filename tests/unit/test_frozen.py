@@ -100,3 +100,15 @@ def test_a_value_can_be_told_to_another_process_and_be_copied() -> None:
         assert told == value
         assert copy.deepcopy(value) == value
     assert pickle.loads(pickle.dumps(Point(x=1, note="n"))).note == "n"  # noqa: S301 - the same
+
+
+def test_what_follows_a_value_s_making_is_done() -> None:
+    @frozen
+    class Sorted:
+        names: tuple[str, ...]
+
+        def __post_init__(self) -> None:
+            object.__setattr__(self, "names", tuple(sorted(self.names)))
+
+    assert Sorted(names=("b", "a")).names == ("a", "b")
+    assert replace(Sorted(names=("b",)), names=("d", "c")).names == ("c", "d")
