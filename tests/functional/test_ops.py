@@ -15,6 +15,7 @@ import pytest
 from _weights import gguf, safetensors
 
 from mxenv import inventory_file
+from mxenv.api import operators
 
 ROOT = Path(__file__).parents[2]
 MXENV = Path(sys.executable).with_name("mxenv")
@@ -293,10 +294,9 @@ def test_a_model_does_not_differ_from_itself_and_may_from_another(tmp_path: Path
     )
 
 
-KNOWN = (
-    " hint: what can be read: a model's configuration and weights (checkpoint); "
-    "a tree of source code (source); or an inventory as .json\n"
-)
+READERS = operators.readers()
+TITLES = "; ".join(f"{one.title} ({name})" for name, one in READERS.items())
+KNOWN = f" hint: what can be read: {TITLES}; or an inventory as .json\n"
 NO_SOURCE = "holds no source code that is known here (Python, CUDA, C, C++)"
 CUT = f"is cut, or not safetensors: a header of {1 << 63} bytes, in a file of 8"
 
@@ -341,7 +341,7 @@ CUT = f"is cut, or not safetensors: a header of {1 << 63} bytes, in a file of 8"
         (
             ("odd.bin", "--reader", "nobody"),
             2,
-            "error: nothing reads 'nobody'\n hint: one of checkpoint, source\n",
+            f"error: nothing reads 'nobody'\n hint: one of {', '.join(READERS)}\n",
         ),
         (
             ("cut.gguf", "--format", "sarif"),
