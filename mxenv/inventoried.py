@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from mxenv.frozen import frozen
-from mxenv.inventory import Inventory, Stored
+from mxenv.inventory import Inventory, Kernel, Phase, Stored, Use
 from mxenv.porting import KINDS, effort, places
 from mxenv.verdict import Outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from mxenv.constraint import Constraint
     from mxenv.table import Table
@@ -21,6 +22,11 @@ CARD = "metax.device.model"
 NAMING = ("==", "in", "!=")
 """How a constraint says which cards are meant, or which are not."""
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+_USE = re.compile(
+    r"(?P<operator>\S+)(?: \((?P<dtypes>[^()]*)\))? x (?P<calls>[0-9]{1,18})"
+    r"(?: one of (?P<one_of>.+))?"
+)
+_KERNEL = re.compile(r"(?P<kind>\S+) (?P<name>.+) x (?P<calls>[0-9]{1,18})")
 
 
 @frozen
@@ -34,8 +40,9 @@ class Inventoried:
     name: str = ""
     dtype: str = ""
     formats: tuple[Stored, ...] = ()
-    operators: int = 0
-    kernels: int = 0
+    uses: tuple[Use, ...] = ()
+    """Each operator with the formats it is called with; in which phase is not kept."""
+    kernels: tuple[Kernel, ...] = ()
     places: int = 0
     """Those in code that a port has to change."""
     gaps: int = 0
@@ -50,13 +57,17 @@ class Inventoried:
             source=self.digest,
             dtype=self.dtype,
             formats=self.formats,
+            uses=self.uses,
+            kernels=self.kernels,
         )
 
     @property
     def said(self) -> str:
         """Return it in a line."""
         formats = ", ".join(dict.fromkeys(stored.weights for stored in self.formats)) or "nothing"
-        return f"{self.digest[:19]}: weights in {formats}, {self.gaps} things not known"
+        count = len({use.operator for use in self.uses})
+        operators = f", {count} operators" if count else ""
+        return f"{self.digest[:19]}: weights in {formats}{operators}, {self.gaps} things not known"
 
 
 def of(file: str, inventory: Inventory) -> Inventoried:
@@ -68,14 +79,38 @@ def of(file: str, inventory: Inventory) -> Inventoried:
         name=inventory.name,
         dtype=inventory.dtype,
         formats=inventory.formats,
-        operators=len(inventory.operators),
-        kernels=len({(kernel.kind, kernel.name) for kernel in inventory.kernels}),
+        uses=_uses(inventory),
+        kernels=tuple(_kernels(inventory)),
         places=sum(number for change, number in count.items() if change != "none"),
         gaps=len(inventory.gaps),
     )
 
 
-COUNTS = ("operators", "kernels", "places", "gaps")
+def _uses(inventory: Inventory) -> tuple[Use, ...]:
+    """Return the operators without what differs between two runs: all phases together, no sites."""
+    plain = (
+        Use(
+            operator=use.operator,
+            phase=Phase.FORWARD,
+            dtypes=use.dtypes,
+            calls=use.calls,
+            one_of=use.one_of,
+        )
+        for use in inventory.uses
+    )
+    # Which adds up what is alike.
+    return Inventory(name="", reader="", source="", uses=tuple(plain)).uses
+
+
+def _kernels(inventory: Inventory) -> Iterator[Kernel]:
+    calls: Counter[tuple[str, str]] = Counter()
+    for kernel in inventory.kernels:
+        calls[kernel.kind, kernel.name] += kernel.calls
+    for (kind, name), number in sorted(calls.items()):
+        yield Kernel(kind=kind, name=name, phase=Phase.FORWARD, calls=number)
+
+
+COUNTS = ("places", "gaps")
 OF_A_FORMAT = ("scheme", "weights", "activations", "tensors", "bytes", "note")
 
 
@@ -91,7 +126,7 @@ def read(entries: Iterable[Table]) -> tuple[Inventoried, ...]:
 
 
 def _kept(entry: Table) -> Inventoried:
-    entry.only("file", "digest", "name", "dtype", "formats", *COUNTS)
+    entry.only("file", "digest", "name", "dtype", "formats", "operators", "kernels", *COUNTS)
     digest = entry.text("digest")
     if not _DIGEST.fullmatch(digest):
         entry.fail("digest", f"{digest!r} is no digest", hint="run `mxenv lock` again")
@@ -101,6 +136,8 @@ def _kept(entry: Table) -> Inventoried:
         name=entry.text("name", ""),
         dtype=entry.text("dtype", ""),
         formats=tuple(map(_stored, entry.tables("formats"))),
+        uses=tuple(_use(entry, number) for number in range(len(entry.texts("operators")))),
+        kernels=tuple(_kernel(entry, number) for number in range(len(entry.texts("kernels")))),
         **{name: entry.integer(name, 0) for name in COUNTS},
     )
 
@@ -117,11 +154,45 @@ def _stored(entry: Table) -> Stored:
     )
 
 
+def _use(entry: Table, number: int) -> Use:
+    match = _USE.fullmatch(entry.texts("operators")[number])
+    if match is None:
+        entry.fail(f"operators[{number}]", "is not understood", hint="run `mxenv lock` again")
+    return Use(
+        operator=match["operator"],
+        phase=Phase.FORWARD,
+        dtypes=tuple(filter(None, (match["dtypes"] or "").split(", "))),
+        one_of=tuple(filter(None, (match["one_of"] or "").split(", "))),
+        calls=int(match["calls"]),
+    )
+
+
+def _kernel(entry: Table, number: int) -> Kernel:
+    match = _KERNEL.fullmatch(entry.texts("kernels")[number])
+    if match is None:
+        entry.fail(f"kernels[{number}]", "is not understood", hint="run `mxenv lock` again")
+    kind, name, calls = match["kind"], match["name"], int(match["calls"])
+    return Kernel(kind=kind, name=name, phase=Phase.FORWARD, calls=calls)
+
+
 def written(kept: Inventoried) -> Mapping[str, object]:
-    """Return the table of a lock; what is empty is left out."""
-    formats = [_said(stored, *OF_A_FORMAT) for stored in kept.formats]
+    """Return the table of a lock; what is empty is left out.
+
+    An operator is a line, as ``aten::mm.default (bf16, bf16) x 160``, so that a change is one.
+    """
     table = _said(kept, "file", "digest", "name", "dtype", *COUNTS)
-    return table | ({"formats": formats} if formats else {})
+    listed = {
+        "operators": [_line(use) for use in kept.uses],
+        "kernels": [f"{one.kind} {one.name} x {one.calls}" for one in kept.kernels],
+        "formats": [_said(stored, *OF_A_FORMAT) for stored in kept.formats],
+    }
+    return table | {name: values for name, values in listed.items() if values}
+
+
+def _line(use: Use) -> str:
+    dtypes = f" ({', '.join(use.dtypes)})" if use.dtypes else ""
+    one_of = f" one of {', '.join(use.one_of)}" if use.one_of else ""
+    return f"{use.operator}{dtypes} x {use.calls}{one_of}"
 
 
 def _said(value: object, *names: str) -> dict[str, object]:

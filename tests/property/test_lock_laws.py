@@ -15,7 +15,7 @@ from mxenv.codes import CODES
 from mxenv.errors import ImageError, LockError
 from mxenv.image import AddedFile, Image
 from mxenv.inventoried import Inventoried
-from mxenv.inventory import Stored
+from mxenv.inventory import Kernel, Phase, Stored, Use
 from mxenv.lock import Base, Built, Lock, Package, Provided, Relied, Target, Wheel
 from mxenv.verdict import Outcome, Waiver
 
@@ -106,8 +106,27 @@ kept = st.builds(
         ),
         max_size=2,
     ).map(tuple),
-    operators=st.integers(0, 9),
-    kernels=st.integers(0, 9),
+    uses=st.lists(
+        st.builds(
+            Use,
+            operator=st.sampled_from(["aten::mm.default", "ai.onnx::Gemm"]),
+            phase=st.just(Phase.FORWARD),
+            dtypes=st.sampled_from([(), ("bf16",), ("bf16", "f32")]),
+            calls=st.integers(0, 1 << 40),
+            one_of=st.sampled_from([(), ("aten::mm.default", "aten::bmm.default")]),
+        ),
+        max_size=3,
+    ).map(tuple),
+    kernels=st.lists(
+        st.builds(
+            Kernel,
+            kind=st.sampled_from(["triton", "native"]),
+            name=st.sampled_from(["_fwd", "void run<int, 3>", "a x 3"]),
+            phase=st.just(Phase.FORWARD),
+            calls=st.integers(0, 9),
+        ),
+        max_size=2,
+    ).map(tuple),
     places=st.integers(0, 9),
     gaps=st.integers(0, 9),
 )

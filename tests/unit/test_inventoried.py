@@ -19,8 +19,9 @@ WHOLE = Inventory(
     dtype="bf16",
     formats=(FP8, Stored(scheme="plain", weights="bf16")),
     uses=(
-        Use(operator="aten::mm.default", phase=Phase.PREFILL),
-        Use(operator="aten::mm.default", phase=Phase.DECODE),
+        Use(operator="aten::mm.default", phase=Phase.PREFILL, dtypes=("bf16", "bf16"), site="a:1"),
+        Use(operator="aten::mm.default", phase=Phase.DECODE, dtypes=("bf16", "bf16"), calls=2),
+        Use(operator="aten::flash.default", phase=Phase.DECODE, one_of=("aten::a.b", "aten::c.d")),
     ),
     kernels=(Kernel(kind="triton", name="_fwd", phase=Phase.DECODE),),
     hits=(
@@ -41,16 +42,40 @@ def test_what_is_kept_is_enough_to_hold_a_model_against_a_card() -> None:
         name="demo",
         dtype="bf16",
         formats=WHOLE.formats,
-        operators=1,
-        kernels=1,
+        uses=(
+            Use(
+                operator="aten::flash.default",
+                phase=Phase.FORWARD,
+                one_of=("aten::a.b", "aten::c.d"),
+            ),
+            Use(
+                operator="aten::mm.default",
+                phase=Phase.FORWARD,
+                dtypes=("bf16", "bf16"),
+                calls=3,
+            ),
+        ),
+        kernels=(Kernel(kind="triton", name="_fwd", phase=Phase.FORWARD),),
         places=1,
         gaps=2,
     )
     back = kept.inventory
     assert (back.name, back.dtype, back.formats) == ("demo", "bf16", WHOLE.formats)
+    assert (back.uses, back.kernels) == (kept.uses, kept.kernels)
     assert back.source == WHOLE.digest
-    assert kept.said == f"{WHOLE.digest[:19]}: weights in fp8, bf16, 2 things not known"
+    assert (
+        kept.said == f"{WHOLE.digest[:19]}: weights in fp8, bf16, 2 operators, 2 things not known"
+    )
     assert "weights in nothing" in Inventoried(file="a", digest=DIGEST).said
+
+
+def test_an_operator_is_a_line_so_that_a_change_is_one() -> None:
+    table = written(of("a.json", WHOLE))
+    assert table["operators"] == [
+        "aten::flash.default x 1 one of aten::a.b, aten::c.d",
+        "aten::mm.default (bf16, bf16) x 3",
+    ]
+    assert table["kernels"] == ["triton _fwd x 1"]
 
 
 @pytest.mark.parametrize("kept", [of("a.json", WHOLE), Inventoried(file="a", digest=DIGEST)])
@@ -70,6 +95,18 @@ def test_what_was_written_is_read_back(kept: Inventoried) -> None:
         ([{"file": "a", "digest": DIGEST, "more": 1}], "more: unknown"),
         ([{"file": "a", "digest": DIGEST, "gaps": -1}], "gaps: "),
         ([{"file": "a", "digest": DIGEST}] * 2, r"inventories\[1\].file: 'a' stands twice"),
+        (
+            [{"file": "a", "digest": DIGEST, "operators": ["aten::mm.default"]}],
+            r"operators\[0\]: is not understood",
+        ),
+        (
+            [{"file": "a", "digest": DIGEST, "operators": 3}],
+            "operators: a number where an array of strings belongs",
+        ),
+        (
+            [{"file": "a", "digest": DIGEST, "kernels": ["_fwd"]}],
+            r"kernels\[0\]: is not understood",
+        ),
         (
             [{"file": "a", "digest": DIGEST, "formats": [{"scheme": "plain"}]}],
             r"formats\[0\].weights: missing",
