@@ -21,7 +21,8 @@ HEADS = (
 """How a model is made if its configuration names no class; the first that knows it."""
 LEFT_OUT = ("quantization_config", "compression_config", "auto_map", "transformers_version")
 """What a configuration says that changes no operator of the model as it is written."""
-ATTENTION = ("sdpa", "eager")
+ATTENTION = (None, "sdpa", "eager")
+"""What computes attention, if a model takes it: its own choice first."""
 DTYPES = {
     "float16": torch.float16,
     "half": torch.float16,
@@ -41,16 +42,16 @@ def configuration(asked: dict[str, Any]) -> Any:
         )
     except ModuleNotFoundError as error:
         raise Missing((error.name or "transformers").partition(".")[0]) from None
-    told = asked["config"]
-    kind = told.get("model_type")
-    own = isinstance(told.get("auto_map"), dict)
+    said = asked["config"]
+    kind = said.get("model_type")
+    own = isinstance(said.get("auto_map"), dict)
     if own and asked["trust"]:
-        with _told("config.json"):
+        with told("config.json"):
             return AutoConfig.from_pretrained(asked["folder"], trust_remote_code=True)
     if not isinstance(kind, str) or kind not in CONFIG_MAPPING:
         _unknown(kind, own=own)
-    kept = {name: value for name, value in told.items() if name not in LEFT_OUT}
-    with _told("config.json"):
+    kept = {name: value for name, value in said.items() if name not in LEFT_OUT}
+    with told("config.json"):
         return CONFIG_MAPPING[kind].from_dict(kept)
 
 
@@ -70,13 +71,14 @@ def _unknown(kind: Any, *, own: bool) -> None:
 
 
 @contextlib.contextmanager
-def _told(where: str) -> Iterator[None]:
+def told(where: str) -> Iterator[None]:
+    """Tell whatever a model's code raises as a refusal."""
     try:
         yield
     except (Refusal, Missing):
         raise
     except ImportError as error:
-        if isinstance(error, ModuleNotFoundError) and error.name:
+        if isinstance(error, ModuleNotFoundError) and error.name and not error.__cause__:
             raise Missing(error.name.partition(".")[0]) from None
         raise Refusal(f"it needs what is not installed: {line(error)}") from None
     except Exception as error:  # noqa: BLE001 - whatever a model's own code raises
@@ -108,24 +110,15 @@ def model_of(
         try:
             with _made_in(dtype, device):
                 return made(config)
-        except ModuleNotFoundError as error:
-            raise Missing((error.name or "?").partition(".")[0]) from None
-        except ValueError as error:
-            # A model that has no such attention says so by this.
-            problem = error
-            if attention not in str(error):
-                break
+        except (ValueError, ImportError) as error:
+            # A model that has no such attention says so by one of these.
+            problem = problem or error
         except Exception as error:  # noqa: BLE001 - whatever a model's own code raises
             problem = error
             break
     assert problem is not None  # noqa: S101 - the loop ends by a model or by an error
-    if isinstance(problem, ImportError):
-        raise Refusal(f"it needs what is not installed: {line(problem)}")
-    raise Refusal(
-        f"no model can be made of it: {line(problem)}",
-        where="config.json",
-        hint="see whether its values fit together",
-    )
+    with told("config.json"):
+        raise problem
 
 
 def _maker(config: Any, asked: dict[str, Any], notes: Any) -> Any:

@@ -14,7 +14,7 @@ SHORT = 16
 SOUND = 16_000
 """Samples of a second of sound."""
 IMAGE = 224
-KEPT = ("past_key_values", "cache_params")
+KEPT = ("cache", "past_key_values", "cache_params")
 """How models call what they keep of the tokens before."""
 PARTS = ("vision_config", "audio_config", "encoder", "backbone_config", "text_config")
 
@@ -119,7 +119,7 @@ def next_token(model: Any, first: dict[str, Any], out: Any, device: str) -> dict
     """Return what the model is given for one more token, with what it keeps of those before."""
     takes = parameters(model)
     name = next((name for name in KEPT if name in takes), None)
-    kept = getattr(out, name, None) if name else None
+    kept = next((one for name in KEPT if (one := getattr(out, name, None)) is not None), None)
     if name is None or kept is None:
         return None
     made: dict[str, Any] = {name: kept, "use_cache": True}
@@ -136,6 +136,6 @@ def next_token(model: Any, first: dict[str, Any], out: Any, device: str) -> dict
     made["input_ids"] = one
     if "attention_mask" in first:
         made["attention_mask"] = torch.ones((BATCH, length + 1), dtype=torch.long, device=device)
-    if name == "cache_params" and "cache_position" in takes:
+    if name != "past_key_values" and "cache_position" in takes:
         made["cache_position"] = torch.tensor([length], device=device)
     return made

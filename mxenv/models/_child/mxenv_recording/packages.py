@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
-import importlib.util
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -42,7 +42,12 @@ def optional(model: Any) -> dict[str, str]:
         if not type(module).__module__.startswith("torch.")
     }
     text = "".join(_text(file) for file in sorted(filter(None, files)))
-    found = {distribution for word, distribution in OPTIONAL.items() if word in text}
+    words = set(re.findall(r"\w+", text))
+    found = {
+        distribution
+        for word, distribution in OPTIONAL.items()
+        if any(one == word or one.startswith(f"{word}_") for one in words)
+    }
     return {name: _version(name) for name in sorted(found)}
 
 

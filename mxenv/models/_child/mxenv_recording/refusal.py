@@ -20,7 +20,9 @@ class Missing(Exception):
 
 
 def line(error: BaseException, most: int = 240) -> str:
-    """Return an error of somebody else in one line."""
+    """Return an error of somebody else in one line; what it came from, if it only passes that on."""
+    if isinstance(error, ImportError) and error.__cause__ is not None:
+        return line(error.__cause__, most)
     lines = [" ".join(text.split()) for text in str(error).splitlines()]
     first = next((text for text in lines if text), "")
     return f"{type(error).__name__}: {first}"[:most] if first else type(error).__name__
