@@ -119,3 +119,16 @@ def show(
     count = f"{len(changes) or 'no'} difference{'s' * (len(changes) != 1)}"
     output.note(f"{count} between {sides[0]} and {sides[1]}{unsure}")
     sys.exit(DIFFERENT if changes else 0 if settled else UNSURE)
+
+
+def nodes(one: str, other: str) -> bool:
+    """Return whether two that are compared are nodes, and no models; one of each is refused."""
+    from mxenv.api import operators  # noqa: PLC0415 - imported late: as above
+
+    there = [operators.is_place(name) for name in (one, other)]
+    if any(there) and not all(there):
+        raise UsageError(
+            f"{one} and {other}: one is a node and one is none",
+            hint="hold a model against a node with --platform",
+        )
+    return all(there)

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, NoReturn
 
 import click
 
-from mxenv.cli import _options, _status
+from mxenv.cli import _ops_platform, _options
+from mxenv.cli._ops_platform import Held
 from mxenv.cli._output import PAGES, Output, answers, emit
 from mxenv.errors import UsageError
-from mxenv.verdict import Outcome
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from mxenv.inventory import Inventory
-
-DIFFERENT = _status.STATUS[Outcome.INCOMPATIBLE]
-UNSURE = _status.STATUS[Outcome.UNKNOWN]
-TOLD = ("text", "html")
-"""Formats for people, in which places that are alike stand together."""
 
 
 @click.command("ops", short_help="Show what a model asks for, or hold it against a card.")
@@ -29,11 +23,17 @@ TOLD = ("text", "html")
     "--platform",
     metavar="CARD|SNAPSHOT|ADDRESS",
     multiple=True,
-    help="Hold it against this model of card, or the cards of this node; may be given several "
-    "times.",
+    help="Hold it against this model of card, or this node's cards and its torch; may be given "
+    "several times.",
 )
 @click.option(
-    "--diff", metavar="OTHER", help="Name every thing in which OTHER asks for something else."
+    "--env", metavar="PREFIX", help="The Python environment of a node whose torch counts."
+)
+@click.option(
+    "--diff",
+    metavar="OTHER",
+    help="Name every thing in which OTHER asks for something else; with --platform, every operator "
+    "that becomes something else on the platform OTHER; of two nodes, in what their torch differs.",
 )
 @click.option("--reader", metavar="NAME", help="What reads MODEL; found out unless given.")
 @click.option(
@@ -47,6 +47,7 @@ def COMMAND(  # noqa: N802, PLR0913 - a constant; every option is an argument
     *,
     model: str,
     platform: tuple[str, ...],
+    env: str | None,
     diff: str | None,
     reader: str | None,
     out: Path | None,
@@ -58,24 +59,31 @@ def COMMAND(  # noqa: N802, PLR0913 - a constant; every option is an argument
     MODEL is a folder with config.json, such a file, a file of weights (.safetensors, .gguf), a
     tree of source code, or what --out wrote. Of weights only headers are read: number formats and
     sizes. In source code the places are found that a port has to look at, with -v each with its
-    line. Which operators a model calls is not looked at yet, and said.
+    line.
+
+    Held against a node whose torch was asked (`mxenv probe --operators`), every operator is in one
+    class: supported, indirect, fallback, unsupported, custom or unknown.
     """
     from mxenv.api import operators  # noqa: PLC0415 - imported late: --help needs none of it
 
-    if diff is not None and platform:
-        raise UsageError("--diff compares models, --platform holds one against a card: not both")
-    if not platform and output.format not in PAGES:
+    held = Held(platforms=platform, matrix=matrix, env=env, waivers=waivers)
+    if (diff is not None or not platform) and output.format not in PAGES:
         raise UsageError(
             f"the format {output.format!r} is for verdicts only", hint="name a card: --platform"
         )
+    if diff is not None and not platform and _ops_platform.nodes(model, diff):
+        _ops_platform.compare(output, model, diff, held)
     inventory = operators.inventory_of(model, reader)
     if out is not None:
         operators.write_inventory(inventory, out)
         output.note(f"wrote {out}: {inventory.digest}")
-    if diff is not None:
+    read = _ops_platform.Model(target=model, inventory=inventory)
+    if diff is not None and platform:
+        _ops_platform.compare_for(output, read, diff, held)
+    elif diff is not None:
         _diff(output, (model, inventory), (diff, operators.inventory_of(diff, reader)))
     elif platform:
-        _judge(output, (model, inventory), platform, matrix, waivers)
+        _ops_platform.judge(output, read, held)
     elif out is None:
         _show(output, inventory)
 
@@ -90,47 +98,10 @@ def _show(output: Output, inventory: Inventory) -> None:
         output.tables(inventory_table.sections(inventory, whole=whole))
 
 
-def _judge(
-    output: Output,
-    model: tuple[str, Inventory],
-    platforms: tuple[str, ...],
-    matrix: _options.Matrices,
-    waivers: tuple[Path, ...],
-) -> NoReturn:
-    from mxenv.api import operators, waiving  # noqa: PLC0415 - imported late: as above
-
-    target, inventory = model
-    known, answered = matrix.load(), waiving.read(waivers)
-    verdicts = [
-        operators.cover(
-            inventory,
-            platform,
-            known,
-            waivers=answered,
-            each=output.format not in TOLD,
-            target=target,
-            now=_options.now(),
-            today=_options.today(),
-        )
-        for platform in platforms
-    ]
-    output.verdicts(verdicts)
-    sys.exit(_status.STATUS[_status.worst(verdicts)])
-
-
 def _diff(output: Output, before: tuple[str, Inventory], after: tuple[str, Inventory]) -> NoReturn:
     from mxenv import inventory_difference as difference  # noqa: PLC0415 - imported late: as above
 
     changes = difference.compare(before[1], after[1])
-    if output.format == "json":
-        fields = ("part", "name", "before", "after")
-        told = [{name: getattr(one, name) for name in fields} for one in changes]
-        sides = {"before": before[0], "after": after[0]}
-        output.values("mxenv.inventorydiff/1", {**sides, "changes": told})
-    elif changes:
-        output.tables((difference.section(changes, before[0], after[0]),))
     settled = difference.settled(before[1], after[1])
-    unsure = "" if changes or settled else "; what neither says may still differ"
-    count = f"{len(changes) or 'no'} difference{'s' * (len(changes) != 1)}"
-    output.note(f"{count} between {before[0]} and {after[0]}{unsure}")
-    sys.exit(DIFFERENT if changes else 0 if settled else UNSURE)
+    sides = (before[0], after[0])
+    _ops_platform.show(output, changes, sides, schema="mxenv.inventorydiff/1", settled=settled)

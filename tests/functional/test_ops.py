@@ -348,11 +348,6 @@ CUT = f"is cut, or not safetensors: a header of {1 << 63} bytes, in a file of 8"
             2,
             "error: the format 'sarif' is for verdicts only\n hint: name a card: --platform\n",
         ),
-        (
-            ("a", "--diff", "b", "--platform", "C500"),
-            2,
-            "error: --diff compares models, --platform holds one against a card: not both\n",
-        ),
     ],
 )
 def test_what_cannot_be_read_is_refused_in_one_line(
