@@ -11,21 +11,30 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 IGNORED = frozenset({"prim", "prims", "profiler"})
 ATTENTION = torch.ops.aten.scaled_dot_product_attention.default
+KEYS = ("CPU", "CUDA", "Meta")
+"""Dispatch keys of kernels that stand in the place of a composite."""
 _composite: dict[Any, bool] = {}
 
 
 def composite(func: Any) -> bool:
-    """Return whether an operator is nothing but calls of others, also below autograd."""
+    """Return whether an operator is nothing but calls of others, also below autograd.
+
+    One that has a kernel of its own as well (``silu_backward``) is called as it is.
+    """
     known = _composite.get(func)
     if known is None:
         try:
-            known = torch._C._dispatch_has_kernel_for_dispatch_key(
-                func.name(), "CompositeImplicitAutograd"
+            known = _has(func, "CompositeImplicitAutograd") and not any(
+                _has(func, key) for key in KEYS
             )
         except RuntimeError:
             known = False
         _composite[func] = known
     return known
+
+
+def _has(func: Any, key: str) -> bool:
+    return bool(torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), key))
 
 
 class Recorder(TorchDispatchMode):
