@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from mxenv.facts import Absent, Fact, FactKey, Observed, Reading, Unreadable, View
@@ -22,6 +24,9 @@ LOADERS = Glob("/lib*/ld-*.so.[0-9]")
 """The loaders of programs, each with its architecture in its name; images have them too."""
 GOVERNORS = Glob("/sys/devices/system/cpu/cpufreq/policy*/scaling_governor", Part.WHOLE, 64)
 NUMA = File("/sys/devices/system/node/online", limit=4096)
+
+LABEL = re.compile(r"^([^\s:][^:\n]*?)[ \t]*:", re.MULTILINE)
+NUMBERED = re.compile(r"^processor[ \t]*:[ \t]*(\d+)[ \t\r]*\n", re.MULTILINE)
 
 ARCHITECTURES = {"x86-64": "x86_64", "x86_64": "x86_64", "aarch64": "aarch64"}
 
@@ -69,7 +74,8 @@ def read(answers: Answers) -> Iterator[Fact]:
 
 
 def _arch(text: str) -> str | None:
-    return text.strip() if re.fullmatch(r"[a-z0-9_]{2,16}\s*", text) else None
+    arch = line(text) or ""
+    return arch if re.fullmatch(r"[a-z0-9_]{2,16}", arch) else None
 
 
 def _loaders(answers: Answers) -> Reading:
@@ -84,19 +90,28 @@ def _loaders(answers: Answers) -> Reading:
 
 
 def _model(text: str) -> str | None:
-    match = re.search(r"^model name\s*:[ \t]*(\S.*?)[ \t]*$", text, re.MULTILINE)
+    # Each to the end of its line: half of a name would be another model's.
+    match = re.search(r"^model name\s*:[ \t]*([^\s:][^:\t\n]*?)[ \t\r]*\n", text, re.MULTILINE)
     if match:
         return match[1]
     # ARM kernels give numbers only.
     parts = [
-        re.search(rf"^CPU {name}\s*:[ \t]*(0x[0-9a-f]+)", text, re.MULTILINE)
+        re.search(rf"^CPU {name}\s*:[ \t]*(0x[0-9a-f]+)[ \t\r]*\n", text, re.MULTILINE)
         for name in ("implementer", "part")
     ]
     return f"ARM {' '.join(part[1] for part in parts if part)}" if all(parts) else None
 
 
 def _count(text: str) -> int | None:
-    return len(re.findall(r"^processor\s*:\s*\d+", text, re.MULTILINE)) or None
+    """Return how many processors are listed; how many a damaged list had nobody knows.
+
+    Of none anything is told without its number, and behind the last one is an empty line.
+    """
+    numbers = NUMBERED.findall(text)
+    *blocks, rest = [LABEL.findall(block) for block in re.split(r"\n[ \t\r]*\n", text)]
+    most = max(Counter(chain.from_iterable((*blocks, rest))).values(), default=0)
+    whole = text.endswith("\n") and "processor" not in rest and len(set(numbers)) == most
+    return most if whole and most == len(numbers) else None
 
 
 def _governor(answers: Answers) -> Reading:

@@ -54,9 +54,9 @@ def _fact(reading: Reading, source: str) -> Fact:
 
 
 def _from_script(text: str) -> str | None:
-    match = re.search(r"^\s*echo ['\"]ldd \([^)]*\) (\d+\.\d+)", text, re.MULTILINE)
+    match = re.search(r"^\s*echo ['\"]ldd \([^)]*\) (\d+\.\d+)(?![\d.]|$)", text, re.MULTILINE)
     # Red Hat's and SUSE's scripts print it with a printf of their own.
-    match = match or re.search(r"\bldd \([^)\n]*\)['\"]? (\d+\.\d+)", text)
+    match = match or re.search(r"\bldd \([^)\n]*\)['\"]? (\d+\.\d+)(?![\d.]|$)", text)
     return match[1] if match else None
 
 
@@ -78,7 +78,7 @@ def _said(answers: Answers) -> Reading | None:
         return None  # says nothing about the library
     if completed.timed_out:
         return Unreadable("getconf did not end in time", passing=True)
-    match = re.fullmatch(r"glibc (\d+\.\d+)\s*", completed.stdout)
+    match = re.fullmatch(r"glibc (\d+\.\d+)[ \t\r]*\n", completed.stdout)
     return Observed(match[1]) if match else Unreadable(f"getconf said {completed.stdout[:40]!r}")
 
 

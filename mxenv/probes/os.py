@@ -49,7 +49,10 @@ def read(answers: Answers) -> Iterator[Fact]:
 def _field(answer: Answer[str], name: str, form: re.Pattern[str]) -> Reading:
     if not isinstance(answer, Found):
         return answer
-    fields = {m[1]: m[3] for line in answer.value.splitlines() if (m := LINE.match(line.strip()))}
+    *whole, rest = answer.value.split("\n")
+    fields = {m[1]: m[3] for line in whole if (m := LINE.match(line.strip()))}
+    if name not in fields and rest.strip():
+        return Unreadable(f"it ends in the middle of a line: {rest[-40:]!r}")
     if not fields:
         return Unreadable(f"not an os-release file: {answer.value[:40]!r}")
     if name not in fields:

@@ -152,6 +152,7 @@ def _from_words(said: Said, files: dict[str, str | Unreadable]) -> None:
     count = _report_labels.processors(ranges) if ranges else 0
     text = f"model name : {cpu}\n" if isinstance(cpu, str) else ""
     text += "".join(f"processor : {n}\n" for n in range(count if count <= MOST else 0))
+    text += "\n" if text else ""
     if isinstance(cpu, Unreadable):
         files[_report_labels.CPUS] = cpu
     elif text:

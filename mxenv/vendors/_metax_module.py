@@ -12,10 +12,12 @@ from mxenv.vendors._metax_brand import METAX, SECONDS, Brand, speaks
 from mxenv.vendors._metax_place import MODULE, Place
 from mxenv.vendors._mxsmi import version
 from mxenv.vendors._place import ON_HOST
-from mxenv.vendors._words import excerpt, matched, plain
+from mxenv.vendors._words import ended, excerpt, matched, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from mxenv.question import Answer
 
 NAME = "metax"
 GVM = "mxgvm"
@@ -114,7 +116,8 @@ def _version(answers: Answers, place: Place) -> Reading:
 def _exported(answers: Answers, file: File) -> Reading:
     match answers[file]:
         case Found(text):
-            return version(text)
+            told = ended(text)
+            return told if isinstance(told, Unreadable) else version(told)
         case Absent():
             return Unreadable("the module exports no version")
         case Unreadable() as unreadable:
@@ -196,12 +199,21 @@ def _parameters(answers: Answers, glob: Glob) -> Iterator[Fact]:
         case Found(matches) if matches:
             for path, content in matches:
                 name = path.rpartition("/")[2]
-                value = Observed(content.value.strip()) if isinstance(content, Found) else content
-                yield Fact(key=key, instance=name, reading=value, source=path)
+                yield Fact(key=key, instance=name, reading=_value(content), source=path)
         case Found() | Absent():
             yield Fact(key=key, reading=Absent(), source=glob.pattern)
         case Unreadable() as unreadable:
             yield Fact(key=key, reading=unreadable, source=glob.pattern)
+
+
+def _value(content: Answer[str]) -> Reading:
+    """Return the value of a parameter; one that was given none has none."""
+    if not isinstance(content, Found):
+        return content
+    told = ended(content.value)
+    if isinstance(told, Unreadable):
+        return told
+    return Observed(told) if told else Absent()
 
 
 def _built(answers: Answers, place: Place) -> Iterator[Fact]:

@@ -29,7 +29,7 @@ _NAME = (
 )
 _OWN = re.compile(_NAME)
 """Names that MetaX's packages have; there are others that begin with ``mx`` or ``mc``."""
-_STANZA = re.compile(rf"^Package: ({_NAME})\n((?:[^\n]+\n)*)", re.MULTILINE)
+_STANZA = re.compile(rf"^Package: ({_NAME})\n((?:(?!Package: )[^\n]+\n)*)", re.MULTILINE)
 _FIELD = re.compile(r"^(Status|Version): (.*)$", re.MULTILINE)
 _LINE = re.compile(r"(\S+) (\S+)\n")
 _INSTALLED = "installed"

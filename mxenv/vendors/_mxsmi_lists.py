@@ -34,7 +34,8 @@ _LABEL = re.compile(r"([A-Za-z][A-Za-z0-9_ -]{0,30}?)\s*:\s*(.*)")
 _FAILED = re.compile(r"GPU#(\d{1,3}) (?:show-\S+|--show-\S+) (.*\S)", re.ASCII)
 """As ``GPU#0 show-pcie-slot Sysfs error: No such file or directory``, below the card's name."""
 _WATTS = re.compile(r"(\d{1,4})(?:\.(\d{1,3}))?\s*W", re.ASCII)
-_NO_UNITS = frozenset({"MACA", "HPCC", "BIOS", "KMD"})
+_UNIT = re.compile(r"(?!(?:MACA|HPCC|BIOS|KMD)$|Version )[A-Za-z0-9_-]+(?: [A-Za-z0-9_-]+)*")
+"""As ``SMP0``; two lines that became one have the first one's words before it."""
 
 
 @dataclass(slots=True)
@@ -100,7 +101,7 @@ def parse_versions(text: str) -> Output | Unreadable:
 
     def device(card: _Card, told: Device) -> Device:
         units = {label: version(value) for label, value in card.values.items()}
-        firmware = tuple((u, r) for u, r in units.items() if u not in _NO_UNITS)
+        firmware = tuple((u, r) for u, r in units.items() if _UNIT.fullmatch(u))
         return replace(told, bios=units.get("BIOS"), firmware=firmware)
 
     return _sections(text, device)

@@ -77,7 +77,7 @@ _LOADED = (
     rf"[ \t]({DRIVER})[ \t]"
 )
 _LABEL = r"(?m)^([A-Z][A-Za-z ]+?):[ \t]+(\S.*?)[ \t]*\n"
-_PARAMETER = r"(?m)^(\w+): (.*)\n"
+_PARAMETER = r"(?m)^(\w+): (\"[^\"\n]*\"|[^\s:\"]*)[ \t]*\n"
 _MODINFO = rf"(?a)\A({DRIVER})\n\Z"
 
 

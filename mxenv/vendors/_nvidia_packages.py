@@ -44,7 +44,8 @@ TOOLS = {
     "nsys": r"nsight-systems(?:-cli)?(?:-[\d.]+)?",
 }
 _STANZA = (
-    r"(?m)^Package: ((?:nvidia|cuda-drivers|kmod-nvidia|datacenter-gpu|nsight)[^\n]*)\n((?:.+\n)*)"
+    r"(?m)^Package: ((?:nvidia|cuda-drivers|kmod-nvidia|datacenter-gpu|nsight)[^\n]*)\n"
+    r"((?:(?!Package: ).+\n)*)"
 )
 _FIELD = r"(?m)^(Status|Version): (.*)$"
 _VERSION = r"(?a)(?:\d+:)?[0-9][0-9A-Za-z.+~]*(?:-[0-9A-Za-z.+~]+)?"
@@ -61,16 +62,19 @@ def facts(answers: Answers) -> Iterator[Fact]:
         yield Fact(key="nvidia.driver_package", reading=_driver(said), source=source)
 
 
-def tools(answers: Answers) -> Mapping[str, tuple[str, str]]:
+def tools(answers: Answers) -> Mapping[str, tuple[Reading, str]]:
     """Return the version of each tool that a package brings, and who says so."""
-    found: dict[str, tuple[str, str]] = {}
+    found: dict[str, tuple[Reading, str]] = {}
     for source, said in managers(answers).items():
         if not isinstance(said, dict):
             continue
         for name, pattern in TOOLS.items():
             versions = {said[package] for package in said if re.fullmatch(pattern, package)}
             if len(versions) == 1:
-                found[name] = (versions.pop(), source)
+                found[name] = (_version(versions.pop()), source)
+            elif versions:
+                several = f"several versions are installed: {', '.join(sorted(versions))}"
+                found[name] = (Unreadable(several), source)
     return found
 
 

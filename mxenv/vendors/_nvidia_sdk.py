@@ -72,7 +72,7 @@ QUESTIONS: tuple[Question, ...] = (
 _TXT = r"(?m)^CUDA Version (\S+)[ \t]*\n"
 _MACRO = r"^[ \t]*#[ \t]*define[ \t]+{}[ \t]+(\d{{1,7}})[ \t]*\n"
 _RELEASE = r"(?m)^Cuda compilation tools, release [\d.]+, V([\d.]+)\n"
-_BUILD = r"(?m)^Build (\S+)\n"
+_BUILD = r"(?m)^Build ([\w./-]+)\n"
 _LIBRARY = rf"(?a)lib(?:(cuda)\.so\.({DRIVER})|(cudnn|nccl)\.so\.(\d+\.\d+\.\d+))"
 _PART = r"(?a)\d[\w.+~-]{0,47}"
 _IN_JSON = {
@@ -288,10 +288,10 @@ def _tools(answers: Answers, listed: Mapping[str, str] | Absent | Unreadable) ->
     found = dict(tools(answers))
     for name, part in _IN_JSON.items():
         if not isinstance(listed, Absent | Unreadable) and part in listed:
-            found.setdefault(name, (listed[part], VERSION_JSON.path))
-    for name, (version, source) in sorted(found.items()):
-        yield Fact(key=key, instance=name, reading=Observed(version), source=source)
+            found.setdefault(name, (Observed(listed[part]), VERSION_JSON.path))
+    for name, (reading, source) in sorted(found.items()):
+        yield Fact(key=key, instance=name, reading=reading, source=source)
     if not found:
         blind = [said for said in managers(answers).values() if isinstance(said, Unreadable)]
-        reading = blind[0] if blind else listed if isinstance(listed, Unreadable) else Absent()
-        yield Fact(key=key, reading=reading, source=VERSION_JSON.path)
+        nothing = blind[0] if blind else listed if isinstance(listed, Unreadable) else Absent()
+        yield Fact(key=key, reading=nothing, source=VERSION_JSON.path)

@@ -20,6 +20,7 @@ MOUNTS = File("/proc/self/mountinfo")
 QUESTIONS = (VENDORS, DEVICES, CLASSES, SYSFS, DOCKER, PODMAN, KUBERNETES, MOUNTS)
 
 _ID = re.compile(r"(?:0x)?([0-9a-f]{4})", re.ASCII)
+_CLASS = re.compile(r"0x[0-9a-f]{6}", re.ASCII)
 _LAYERS = re.compile(r"^\d+ \d+ \S+ \S+ / .* - (?:fuse\.?fuse-|fuse\.)?overlay", re.MULTILINE)
 """The mount at ``/`` of nearly every container: layers upon layers."""
 _DISPLAY = "0x03"
@@ -98,8 +99,13 @@ def _pci(answers: Answers, vendor: str) -> Pci | Unreadable:
     for bdf, content in vendors.items():
         if isinstance(content, Unreadable):
             return content
+        if not pci_id(content):
+            # Half of an id is nobody's, and whose card it stands for is not known.
+            return Unreadable(f"no vendor of {bdf} in it: {content[:40]!r}")
         if pci_id(content) == vendor:
             kind = None if isinstance(classes, Unreadable) else classes.get(bdf)
+            if isinstance(kind, str) and not _CLASS.fullmatch(kind):
+                return Unreadable(f"no class of {bdf} in it: {kind[:40]!r}")
             if isinstance(kind, str) and not kind.startswith(_DISPLAY):
                 continue
             device = devices if isinstance(devices, Unreadable) else devices.get(bdf, "")

@@ -37,6 +37,18 @@ def plain(text: str) -> str:
     return CONTROL.sub("", text.replace("\r\n", "\n"))
 
 
+def ended(text: str) -> str | Unreadable:
+    """Return the one line that a file of the kernel holds, without its end.
+
+    Half of it is no answer, nor are several: the kernel writes one, and ends it.
+    """
+    told = plain(text)
+    line = told[:-1].strip()
+    if not told.endswith("\n") or "\n" in line:
+        return Unreadable(f"not one whole line: {excerpt(text)}")
+    return line
+
+
 def matched(text: str, pattern: str | re.Pattern[str], what: str) -> Reading:
     """Return ``text`` if all of it is ``what``; anything else is no answer."""
     text = text.strip()

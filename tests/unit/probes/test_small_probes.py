@@ -107,12 +107,29 @@ class TestLibc:
 
 
 class TestProcessors:
-    INFO = "processor\t: 0\nmodel name\t: AMD EPYC 7742\n\nprocessor\t: 1\nmodel name\t: x\n"
+    INFO = "processor\t: 0\nmodel name\t: AMD EPYC 7742\n\nprocessor\t: 1\nmodel name\t: x\n\n"
 
     def test_they_are_counted_and_named(self) -> None:
         facts = read(cpu.PROBE, {cpu.INFO: Found(self.INFO)})
         assert facts["cpu.model"] == [Observed("AMD EPYC 7742")]
         assert facts["cpu.count"] == [Observed(2)]
+
+    @pytest.mark.parametrize("end", range(len(INFO)))
+    def test_a_list_that_was_cut_has_no_number(self, end: int) -> None:
+        text = self.INFO[:end]
+        facts = read(cpu.PROBE, {cpu.INFO: Found(text)})
+        if text.endswith("7742\n\n"):
+            return  # one whole processor: there may have been no other
+        assert isinstance(facts["cpu.count"][0], Unreadable)
+        assert facts["cpu.model"][0] in {
+            Observed("AMD EPYC 7742"),
+            Unreadable(f"no model of a processor in it: {text[:60]!r}"),
+        }
+
+    def test_a_list_that_lost_a_line_has_no_number(self) -> None:
+        lost = self.INFO.replace("processor\t: 0\n", "")
+        facts = read(cpu.PROBE, {cpu.INFO: Found(lost)})
+        assert isinstance(facts["cpu.count"][0], Unreadable)
 
     def test_on_arm_numbers_stand_for_a_name(self) -> None:
         info = "processor\t: 0\nCPU implementer\t: 0x48\nCPU part\t: 0xd01\n"
