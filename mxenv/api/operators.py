@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import importlib.util
 import re
 from dataclasses import replace
 from functools import cache
@@ -64,23 +65,39 @@ def readers() -> Mapping[str, Reader]:
     return {name: importlib.import_module(f"mxenv.models.{name}").READER for name in names}
 
 
-def inventory_of(target: str, reader: str | None = None) -> Inventory:
+def inventory_of(
+    target: str, reader: str | None = None, *, request: Request | None = None
+) -> Inventory:
     """Return what the model at ``target`` asks for: a file of it, or what ``reader`` finds.
 
-    Without a ``reader``, the first that knows the target reads it.
+    Without a ``reader``, the first that knows the target reads it; one that needs more than mxenv
+    itself only if it is there, or if the ``request`` asks for what only it can do.
     """
     known = readers()
     if reader is not None and reader not in known:
         raise UsageError(f"nothing reads {reader!r}", hint=f"one of {', '.join(known)}")
     if not target or not _exists(Path(target)):
         raise UsageError("there is no such file", context=target, hint=_named(known))
+    request = replace(request or Request(target=target), target=target)
     if reader is None:
-        reader = next((name for name, one in known.items() if one.claims(target)), None)
+        reader = _best(target, request)
     if reader is not None:
-        return known[reader].read(Request(target=target))
+        return known[reader].read(request)
     if Path(target).suffix == KEPT:
         return read_inventory(Path(target))
     raise UsageError("nobody here reads such a model", context=target, hint=_named(known))
+
+
+def _best(target: str, request: Request) -> str | None:
+    """Return the reader of ``target``: one that walks through it, if that can be or is asked."""
+    able = [name for name, one in readers().items() if one.claims(target)]
+    walking = [name for name in able if readers()[name].needs]
+    told = request.python is not None or request.train or request.trust_remote_code
+    for name in walking:
+        if told or all(importlib.util.find_spec(module) for module in readers()[name].needs):
+            return name
+    # What nothing else reads is read by one that says what it lacks.
+    return next((name for name in able if name not in walking), next(iter(walking), None))
 
 
 def _named(known: Mapping[str, Reader]) -> str:

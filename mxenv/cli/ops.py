@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn, TypedDict, Unpack
 
 import click
 
@@ -15,6 +15,15 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from mxenv.inventory import Inventory
+
+
+class Asked(TypedDict):
+    """How a model is walked through, as `mxenv.models.Request` has it."""
+
+    train: bool
+    python: str | None
+    trust_remote_code: bool
+    seconds: float
 
 
 @click.command("ops", short_help="Show what a model asks for, or hold it against a card.")
@@ -37,6 +46,23 @@ if TYPE_CHECKING:
 )
 @click.option("--reader", metavar="NAME", help="What reads MODEL; found out unless given.")
 @click.option(
+    "--train", is_flag=True, help="With the backward pass and the optimiser, autocast as well."
+)
+@click.option(
+    "--python",
+    metavar="PATH",
+    help="The interpreter whose torch is used; mxenv's own unless given.",
+)
+@click.option("--trust-remote-code", is_flag=True, help="Run the code that a model brings along.")
+@click.option(
+    "--seconds",
+    metavar="N",
+    type=click.FloatRange(min=0, min_open=True),
+    default=120.0,
+    show_default=True,
+    help="How long a model may take to walk through.",
+)
+@click.option(
     "--out", metavar="FILE", type=_options.PATH, help="Write what the model asks for to FILE."
 )
 @_options.matrices
@@ -53,18 +79,21 @@ def COMMAND(  # noqa: N802, PLR0913 - a constant; every option is an argument
     out: Path | None,
     matrix: _options.Matrices,
     waivers: tuple[Path, ...],
+    **asked: Unpack[Asked],
 ) -> None:
-    """Show what a model asks for, or hold it against a card; nothing is run, and no card needed.
+    """Show what a model asks for, or hold it against a card; no card and no weights are needed.
 
     MODEL is a folder with config.json, such a file, a file of weights (.safetensors, .gguf), a
-    tree of source code, or what --out wrote. Of weights only headers are read: number formats and
-    sizes. In source code the places are found that a port has to look at, with -v each with its
-    line.
+    tree of source code, or what --out wrote. Which operators a model calls is seen by walking
+    through it without weights, where torch and transformers are installed, or in the interpreter
+    that --python names. Of weights only headers are read: number formats and sizes. In source
+    code the places are found that a port has to look at, with -v each with its line.
 
     Held against a node whose torch was asked (`mxenv probe --operators`), every operator is in one
     class: supported, indirect, fallback, unsupported, custom or unknown.
     """
     from mxenv.api import operators  # noqa: PLC0415 - imported late: --help needs none of it
+    from mxenv.models import Request  # noqa: PLC0415 - imported late: as below
 
     held = Held(platforms=platform, matrix=matrix, env=env, waivers=waivers)
     if (diff is not None or not platform) and output.format not in PAGES:
@@ -73,7 +102,8 @@ def COMMAND(  # noqa: N802, PLR0913 - a constant; every option is an argument
         )
     if diff is not None and not platform and _ops_platform.nodes(model, diff):
         _ops_platform.compare(output, model, diff, held)
-    inventory = operators.inventory_of(model, reader)
+    request = Request(target=model, **asked)
+    inventory = operators.inventory_of(model, reader, request=request)
     if out is not None:
         operators.write_inventory(inventory, out)
         output.note(f"wrote {out}: {inventory.digest}")
@@ -81,7 +111,11 @@ def COMMAND(  # noqa: N802, PLR0913 - a constant; every option is an argument
     if diff is not None and platform:
         _ops_platform.compare_for(output, read, diff, held)
     elif diff is not None:
-        _diff(output, (model, inventory), (diff, operators.inventory_of(diff, reader)))
+        _diff(
+            output,
+            (model, inventory),
+            (diff, operators.inventory_of(diff, reader, request=request)),
+        )
     elif platform:
         _ops_platform.judge(output, read, held)
     elif out is None:

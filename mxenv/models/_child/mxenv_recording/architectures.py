@@ -109,7 +109,10 @@ def model_of(
             config._attn_implementation = attention
         try:
             with _made_in(dtype, device):
-                return made(config)
+                model = made(config)
+                # Who leaves weights without values also leaves apart those that are one.
+                getattr(model, "tie_weights", lambda: None)()
+                return model
         except (ValueError, ImportError) as error:
             # A model that has no such attention says so by one of these.
             problem = problem or error

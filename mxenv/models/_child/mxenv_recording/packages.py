@@ -42,11 +42,10 @@ def optional(model: Any) -> dict[str, str]:
         if not type(module).__module__.startswith("torch.")
     }
     text = "".join(_text(file) for file in sorted(filter(None, files)))
-    words = set(re.findall(r"\w+", text))
     found = {
         distribution
         for word, distribution in OPTIONAL.items()
-        if any(one == word or one.startswith(f"{word}_") for one in words)
+        if re.search(f"(?<![A-Za-z0-9]){word}(?![A-Za-z0-9])", text)
     }
     return {name: _version(name) for name in sorted(found)}
 

@@ -20,7 +20,7 @@ class Missing(Exception):
 
 
 def line(error: BaseException, most: int = 240) -> str:
-    """Return an error of somebody else in one line; what it came from, if it only passes that on."""
+    """Return somebody else's error in one line; of one that passes another on, that other."""
     if isinstance(error, ImportError) and error.__cause__ is not None:
         return line(error.__cause__, most)
     lines = [" ".join(text.split()) for text in str(error).splitlines()]
