@@ -69,7 +69,8 @@ _FIXED = (
             _way(f"{ATTENTION}flash_attention", CUDA | {"XPU"}),
             _way(f"{ATTENTION}efficient_attention", CUDA),
             _way(f"{ATTENTION}cudnn_attention", CUDA),
-            _way(f"{ATTENTION}flash_attention_for_cpu", CPU),
+            # What it returns lies in memory as its query does, and may have to be laid out anew.
+            _way(f"{ATTENTION}flash_attention_for_cpu clone", CPU),
             _way(f"{ATTENTION}fused_attention_overrideable", OTHERS),
             _way(MATH),
         ),
@@ -152,6 +153,14 @@ _FIXED = (
             _way("_cudnn_ctc_loss.Tensor", CUDA),
         ),
         source="aten/src/ATen/native/LossCTC.cpp: ctc_loss_impl",
+    ),
+    Choice(
+        id="a number put into a part of a tensor",
+        alternatives=(
+            _way("scalar_tensor view expand copy_", CARDS, telling=False),
+            _way("fill_.Tensor", CPU, telling=False),
+        ),
+        source="aten/src/ATen/TensorIndexing.h: scalarToTensor, copy_to",
     ),
     Choice(
         id="sampling of a grid",

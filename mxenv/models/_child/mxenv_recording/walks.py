@@ -30,6 +30,7 @@ def recorded(ledger: Ledger, model: Any, *, truth: bool) -> Iterator[Guesses]:
         stack.enter_context(launches.caught(ledger, places))
         stack.enter_context(choices.made())
         stack.enter_context(_listed(guesses))
+        stack.enter_context(_lifted(ledger, places))
         stack.enter_context(Recorder(ledger, places, guesses, choices))
         yield guesses
 
@@ -50,6 +51,30 @@ def _listed(guesses: Guesses) -> Iterator[None]:
         yield
     finally:
         torch.Tensor.tolist = before  # type: ignore[method-assign]
+
+
+@contextlib.contextmanager
+def _lifted(ledger: Ledger, places: Places) -> Iterator[None]:
+    """Write down what makes a tensor of numbers; without values torch does nothing for it."""
+    names = ("tensor", "as_tensor")
+    before = {name: getattr(torch, name) for name in names}
+
+    def lifting(make: Callable[..., Any]) -> Callable[..., Any]:
+        def made(data: Any, *args: Any, **kwargs: Any) -> Any:
+            found = make(data, *args, **kwargs)
+            if found.device.type == "meta" and not isinstance(data, torch.Tensor):
+                ledger.use(torch.ops.aten.lift_fresh.default, (found,), {}, places.now())
+            return found
+
+        return made
+
+    for name in names:
+        setattr(torch, name, lifting(before[name]))
+    try:
+        yield
+    finally:
+        for name in names:
+            setattr(torch, name, before[name])
 
 
 def _ones(shape: Any, dtype: torch.dtype) -> Any:
