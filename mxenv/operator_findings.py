@@ -38,7 +38,7 @@ REMEDIES = {
 """What is to be done where no row says more."""
 ASK = (
     "Ask the platform's own torch: `mxenv probe --operators --on ADDRESS --out node.json`, and "
-    "name that file as --platform."
+    "name that file as --platform, or to the gate beside what it judges."
 )
 
 

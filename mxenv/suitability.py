@@ -44,7 +44,7 @@ def findings(
     if cards.ported:
         yield from _code(inventory.hits, root, each=each)
     yield from operator_findings.findings(coverage, each=each)
-    yield from _kernels(inventory)
+    yield from kernels(inventory)
     yield from _not_known(inventory)
 
 
@@ -105,7 +105,8 @@ def _within(root: str, file: str) -> str:
     return f"{root}/{file}" if root else file
 
 
-def _kernels(inventory: Inventory) -> Iterator[Finding]:
+def kernels(inventory: Inventory) -> Iterator[Finding]:
+    """Yield the kernels that no table of operators knows."""
     for kind in sorted({kernel.kind for kernel in inventory.kernels}):
         ones = [kernel for kernel in inventory.kernels if kernel.kind == kind]
         names = sorted({kernel.name for kernel in ones})

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from datetime import date, datetime
 
     from mxenv.api._grounds import Lines
+    from mxenv.facts import Snapshot
     from mxenv.lock import Lock
     from mxenv.matrix import Matrix
     from mxenv.scene import Ground
@@ -69,12 +70,17 @@ def gate(paths: Sequence[Path], trust: Trust) -> tuple[Verdict, ...]:
     found = dict.fromkeys(subject for path in paths for subject in _subjects.subjects(path))
     pairs = [subject for subject in found if isinstance(subject, Pair)]
     locked = {pair: _locked(pair.lock) for pair in pairs if pair.lock.exists()}
+    seen = {
+        path: nodes.snapshot_of(str(path), now=trust.now)
+        for path in found
+        if isinstance(path, Path)
+    }
     verdicts: list[Verdict] = []
     for subject in found:
         if isinstance(subject, Pair):
-            verdicts.append(_pair(subject, locked.get(subject), trust))
+            verdicts.append(_pair(subject, locked.get(subject), tuple(seen.values()), trust))
         elif isinstance(subject, Path):
-            verdicts.append(_node(subject, tuple(locked.values()), trust))
+            verdicts.append(_node(subject, seen[subject], tuple(locked.values()), trust))
     verdicts += _declared([one for one in found if isinstance(one, Sources)], pairs, trust)
     if not verdicts:
         raise UsageError(
@@ -105,9 +111,8 @@ def _locked(path: Path) -> _Locked:
     return _Locked(lock=project.read_lock(path), path=path, lines=_grounds.lines(path))
 
 
-def _node(path: Path, locked: Sequence[_Locked], trust: Trust) -> Verdict:
+def _node(path: Path, snapshot: Snapshot, locked: Sequence[_Locked], trust: Trust) -> Verdict:
     """Judge a node by the matrix, and by what the locks beside it ask of their host."""
-    snapshot = nodes.snapshot_of(str(path), now=trust.now)
     verdict = judgement.judge(snapshot, trust.matrix, today=trust.today)
     findings = list(verdict.findings)
     for one in locked:
@@ -142,7 +147,7 @@ def _ground(pair: Pair) -> Ground:
     return _grounds.of_lock(one.lock, one.lines)
 
 
-def _pair(pair: Pair, locked: _Locked | None, trust: Trust) -> Verdict:
+def _pair(pair: Pair, locked: _Locked | None, given: Sequence[Snapshot], trust: Trust) -> Verdict:
     if locked is None:
         return Verdict(subject=str(pair.image), findings=(_not_locked(pair),))
     lock = locked.lock
@@ -157,7 +162,12 @@ def _pair(pair: Pair, locked: _Locked | None, trust: Trust) -> Verdict:
             snapshot, trust.matrix, env=lock.target.prefix, waivers=rest, today=trust.today
         )
         models = _inventories.findings(
-            lock, trust.matrix, waivers=of_models, today=trust.today, places=_models(locked)
+            lock,
+            trust.matrix,
+            inside=_inventories.asked(lock, pair.lock, snapshot, given),
+            waivers=of_models,
+            today=trust.today,
+            places=_models(locked),
         )
         verdict = replace(verdict, findings=(*verdict.findings, *models))
     fresh = replace(_freshness(pair, lock), place=locked.lines.of(*_grounds.TOOL, "inputs"))

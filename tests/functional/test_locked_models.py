@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import tomllib
 from dataclasses import replace
@@ -11,13 +12,17 @@ from typing import TYPE_CHECKING
 
 import jsonschema
 import pytest
-from _gated import codes, mxenv, project
+from _gated import RELEASE, codes, mxenv, project
+from _operators import node, table
 from _weights import safetensors
 
+from mxenv import base_record, inventoried, inventory_file
 from mxenv import image as images
-from mxenv import inventoried, inventory_file
 from mxenv import lock as locks
-from mxenv.inventory import Inventory, Stored
+from mxenv.api import _base_records
+from mxenv.base_record import Told
+from mxenv.inventory import Inventory, Kernel, Phase, Stored, Use
+from mxenv.operator_table import Entry, How
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -143,6 +148,116 @@ def test_a_lock_without_the_inventory_is_stale(here: Path) -> None:
     lock = locks.parse(path.read_text(encoding="utf-8"), context="lock")
     path.write_text(locks.render(replace(lock, inventories=())), encoding="utf-8")
     assert "models: nothing of llama.json is in the lock" in mxenv("gate").stdout
+
+
+def called(*operators: str, **more: tuple[Kernel, ...]) -> Inventory:
+    uses = (Use(operator=name, phase=Phase.PREFILL, dtypes=("bf16",)) for name in operators)
+    return replace(inventory(BF16), uses=tuple(uses), **more)
+
+
+MM = "aten::mm.default"
+TORCH = RELEASE["packages"]["torch"]
+HAS = {MM: Entry(how=How.NATIVE)}
+
+
+def asked(here: Path, name: str = "node", entries: dict[str, Entry] = HAS, **more: str) -> Path:
+    """Write a snapshot of a node that has the torch of the lock, and was asked."""
+    return node(here / f"{name}.json", table(entries, torch=TORCH), torch=TORCH, **more)
+
+
+def of_models(*arguments: Path | str) -> tuple[int, dict[str, tuple[str, str]]]:
+    """Return the status of the lock's own verdict, and each operator's outcome and code."""
+    result = mxenv("--format", "json", "gate", ".", *arguments)
+    verdicts = json.loads(result.stdout)["verdicts"]
+    lock = next(one for one in verdicts if "pylock" in one["subject"])
+    told = {
+        one["subject"]: (one["outcome"], one["code"])
+        for one in lock["findings"]
+        if one["code"].startswith("MX61")
+    }
+    return ("incompatible", "unknown", "compatible").index(lock["outcome"]), told
+
+
+def test_operators_are_unknown_as_long_as_nobody_asked_the_torch_of_the_image(here: Path) -> None:
+    locked(here, called(MM), "metax.device.model == C500")
+    status, found = codes()
+    assert (status, found["MX615"]) == (3, "unknown")
+    shown = mxenv("gate").stdout
+    assert "its torch was not asked for its operators; 1 of 1 calls" in shown
+    assert "or to the gate beside what it judges.\n" in shown
+
+
+def test_a_model_whose_operators_the_locked_torch_has_is_let_through(here: Path) -> None:
+    locked(here, called(MM), "metax.device.model == C500")
+    outcome, told = of_models(here, asked(here))
+    assert (outcome, told) == (2, {"supported operators": ("compatible", "MX610")})
+
+
+def test_a_model_that_needs_what_the_locked_torch_lacks_is_refused(here: Path) -> None:
+    locked(here, called(MM, "aten::_new.default"), "metax.device.model == C500")
+    outcome, told = of_models(here, asked(here))
+    assert outcome == 0
+    assert told["aten::_new.default"] == ("incompatible", "MX612")
+    shown = mxenv("gate", ".", "node.json").stdout
+    assert (
+        "incompatible  MX612  aten::_new.default\n    at        lockfiles/pylock.llm.toml:" in shown
+    )
+
+
+def test_what_another_torch_says_is_not_taken_for_an_answer(here: Path) -> None:
+    locked(here, called(MM), "metax.device.model == C500")
+    other = node(here / "other.json", table(HAS), torch="2.6.0+metax3.2.1.3")
+    assert of_models(here, other)[1] == {"unknown operators": ("unknown", "MX615")}
+
+
+def test_two_nodes_that_say_different_things_of_one_torch_decide_nothing(here: Path) -> None:
+    locked(here, called(MM), "metax.device.model == C500")
+    more = asked(here, "more", {**HAS, "aten::bmm.default": Entry(how=How.NATIVE)})
+    outcome, told = of_models(here, asked(here), more)
+    assert (outcome, told["unknown operators"][0]) == (1, "unknown")
+    assert "2 nodes have the same torch, and do not say the same of it" in (
+        mxenv("gate", ".", "node.json", more).stdout
+    )
+
+
+def test_kernels_past_the_dispatcher_are_unknown(here: Path) -> None:
+    kernel = Kernel(kind="triton", name="_fwd", phase=Phase.DECODE, calls=3)
+    locked(here, called(MM, kernels=(kernel,)), "metax.device.model == C500")
+    outcome, told = of_models(here, asked(here))
+    assert (outcome, told["triton kernels"]) == (1, ("unknown", "MX611"))
+
+
+def test_what_is_alike_on_several_cards_is_told_once(here: Path) -> None:
+    locked(here, called("aten::_new.default"), C500.replace("C500X", "C550"))
+    shown = mxenv("gate", ".", asked(here)).stdout
+    assert shown.count("MX612  aten::_new.default") == 1
+    assert "expected  an operator that C500, C550 is known to have\n" in shown
+
+
+def test_the_record_of_a_base_tells_what_its_torch_has(here: Path) -> None:
+    locked(here, called(MM), "metax.device.model == C500")
+    path = here / "lockfiles/pylock.llm.toml"
+    lock = locks.parse(path.read_text(encoding="utf-8"), context="lock")
+    manifest = b"{}"
+    digest = f"sha256:{hashlib.sha256(manifest).hexdigest()}"
+    told = Told(
+        base=digest,
+        platform="linux/amd64",
+        media_type="m",
+        manifest=manifest,
+        configuration=b"{}",
+    )
+    facts = asked(here).read_text(encoding="utf-8")
+    content = base_record.render(told, {}, keys="k", snapshot=facts)
+    record = base_record.parse(content, context="x")
+    file = _base_records.path_of(path.parent, digest)
+    file.parent.mkdir()
+    file.write_bytes(content)
+    base = replace(lock.base, digest=digest, listing=record.digest)
+    path.write_text(locks.render(replace(lock, base=base)), encoding="utf-8")
+    assert of_models(path)[1] == {"supported operators": ("compatible", "MX610")}
+    file.write_bytes(b"damaged")
+    assert of_models(path)[1] == {"unknown operators": ("unknown", "MX615")}
 
 
 @pytest.fixture
