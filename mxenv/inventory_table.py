@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
 from mxenv.format_fit import memory
@@ -14,7 +14,7 @@ from mxenv.suitability import listed
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from mxenv.inventory import Inventory
+    from mxenv.inventory import Inventory, Use
     from mxenv.porting import Place
 
 MOST = 20
@@ -69,12 +69,7 @@ def _sections(inventory: Inventory, whole: bool) -> Iterator[Section]:  # noqa: 
         head=("code", "hits"),
         rows=tuple(_beside(inventory)),
     )
-    yield Section(
-        kind="operator",
-        title="Operators",
-        head=("operator", "calls", "phases", "first in"),
-        rows=tuple(_operators(inventory)),
-    )
+    yield from _run(inventory, whole)
     yield Section(
         kind="assumption",
         title="Assumed",
@@ -85,7 +80,36 @@ def _sections(inventory: Inventory, whole: bool) -> Iterator[Section]:  # noqa: 
         kind="gap",
         title="Not known",
         head=("what",),
-        rows=tuple((gap,) for gap in _few(inventory.gaps)),
+        rows=tuple(_few([(gap,) for gap in inventory.gaps])),
+    )
+
+
+def _run(inventory: Inventory, whole: bool) -> Iterator[Section]:  # noqa: FBT001 - passed on
+    """Yield what runs of a model, with what it is given, and what looked at it."""
+    yield Section(
+        kind="operator",
+        title="Operators",
+        head=("operator", "calls", "phases", "types", "first in", "at"),
+        rows=tuple(_operators(inventory, None if whole else MOST)),
+    )
+    yield Section(
+        kind="kernel",
+        title="Kernels past the dispatcher",
+        head=("kernel", "kind", "calls", "phase", "first in", "at"),
+        rows=tuple(
+            (one.name, one.kind, str(one.calls), one.phase, one.module, one.site)
+            for one in inventory.kernels
+        ),
+    )
+    yield Section(
+        kind="input", title="Given", head=("input", "is"), rows=tuple(_few(inventory.inputs, ""))
+    )
+    packages = ((name, version or "not there") for name, version in inventory.packages)
+    yield Section(
+        kind="tool",
+        title="Made with",
+        head=("what", "version"),
+        rows=(*inventory.tools, *packages),
     )
 
 
@@ -143,21 +167,31 @@ def _beside(inventory: Inventory) -> Iterator[tuple[str, ...]]:
     yield from ((f"{kind}: {NEW}", str(number)) for kind, number in sorted(kinds.items()))
 
 
-def _operators(inventory: Inventory) -> Iterator[tuple[str, ...]]:
-    calls: Counter[str] = Counter()
+def _operators(inventory: Inventory, most: int | None) -> Iterator[tuple[str, ...]]:
+    """Yield operators, those first that are called most, and no more than ``most`` of them."""
+    named: dict[str, list[Use]] = defaultdict(list)
     for use in inventory.uses:
-        calls[use.operator] += use.calls
-    for name, number in calls.most_common(MOST):
-        uses = [use for use in inventory.uses if use.operator == name]
-        module = next((use.module for use in uses if use.module), "")
-        yield name, str(number), ", ".join(sorted({use.phase for use in uses})), module
-    if len(calls) > MOST:
-        rest = inventory.calls - sum(number for _, number in calls.most_common(MOST))
-        yield f"and {len(calls) - MOST} more", str(rest), "", ""
+        named[use.operator].append(use)
+    calls = {name: sum(use.calls for use in uses) for name, uses in named.items()}
+    order = sorted(named, key=lambda name: -calls[name])
+    for name in order[:most]:
+        uses = named[name]
+        yield (
+            name,
+            str(calls[name]),
+            ", ".join(sorted({use.phase for use in uses})),
+            " ".join(sorted({dtype for use in uses for dtype in use.dtypes})),
+            next((use.module for use in uses if use.module), ""),
+            next((use.site for use in uses if use.site), ""),
+        )
+    left = order[most:] if most is not None else []
+    if left:
+        yield f"and {len(left)} more", str(sum(calls[name] for name in left)), "", "", "", ""
 
 
-def _few(gaps: Sequence[str]) -> Sequence[str]:
-    return gaps if len(gaps) <= MOST else [*gaps[:MOST], f"and {len(gaps) - MOST} more"]
+def _few(rows: Sequence[tuple[str, ...]], *rest: str) -> Sequence[tuple[str, ...]]:
+    """Return the first rows, and a last one that counts what is left."""
+    return rows if len(rows) <= MOST else [*rows[:MOST], (f"and {len(rows) - MOST} more", *rest)]
 
 
 def _most(files: Counter[str]) -> str:

@@ -261,6 +261,8 @@ class _Reading:
 
     def _hold(self, start: int, end: int, types: dict[str, str]) -> None:
         one = onnx_tensor.held(self.wire, start, end)
+        if not one.name:
+            raise ValueError(f"a tensor without a name at byte {start}")
         self.held[one.name] = one
         self.digest.update(repr((one.name, one.type, one.bytes)).encode(errors="replace"))
         types[one.name] = one.use

@@ -15,6 +15,8 @@ BLOCK = 1 << 16
 """Bytes that are read at a time."""
 TEXT = 64
 """Bytes of a text that take no more than a field does."""
+MORE = 0x80
+"""The bit of a byte that says that more follow of the same number."""
 HEAD = 20
 """Bytes of the longest beginning of a field: its number, and its length."""
 VARINT, EIGHT, BYTES, FOUR = 0, 1, 2, 5
@@ -44,28 +46,39 @@ class Wire:
     def fields(self, start: int, end: int) -> Iterator[Field]:
         """Yield the fields of the message between ``start`` and ``end``."""
         at = start
+        block, base = b"", 0
+        there = 0
         while at < end:
             self._spend(1)
-            block, base = self._around(at, end)
-            key, place = _varint(block, at - base, end - base, base)
+            if at + HEAD > there and there < end:
+                block, base = self._around(at, end)
+                there = base + len(block)
+            place, limit = at - base, end - base
+            # Nearly all numbers have one byte, and a call for each takes as long as all else.
+            key = block[place]
+            place += 1
+            if key >= MORE:
+                key, place = _varint(block, place - 1, limit, base)
             number, kind = key >> 3, key & 7
             if not number:
                 raise ValueError(f"a field without a number at byte {at}")
-            if kind == VARINT:
-                value, place = _varint(block, place, end - base, base)
-                at = base + place
-                yield number, kind, value, 0
-                continue
-            if kind == BYTES:
-                length, place = _varint(block, place, end - base, base)
-            elif kind in FIXED:
-                length = FIXED[kind]
-            else:
+            value = FIXED.get(kind, -1)
+            if kind in {VARINT, BYTES}:
+                if place < limit and block[place] < MORE:
+                    value = block[place]
+                    place += 1
+                else:
+                    value, place = _varint(block, place, limit, base)
+            elif value < 0:
                 raise ValueError(f"a field of the type {kind} at byte {at}")
             first = base + place
-            if length > end - first:
-                raise ValueError(f"{length} bytes at byte {at}, where {end - first} are left")
-            at = first + length
+            if kind == VARINT:
+                at = first
+                yield number, kind, value, 0
+                continue
+            if value > end - first:
+                raise ValueError(f"{value} bytes at byte {at}, where {end - first} are left")
+            at = first + value
             yield number, kind, first, at
 
     def text(self, start: int, end: int) -> str:
@@ -95,9 +108,11 @@ class Wire:
 
     def _around(self, at: int, end: int) -> tuple[bytes, int]:
         """Return bytes that hold the beginning of a field at ``at``, and where they lie."""
-        there = self._base + len(self._block)
-        if at < self._base or min(at + HEAD, end) > there:
+        needed = min(at + HEAD, end)
+        if at < self._base or needed > self._base + len(self._block):
             self._block, self._base = self._read(at, min(BLOCK, self.size - at)), at
+            if needed > at + len(self._block):
+                raise ValueError(f"it ends at byte {at + len(self._block)}, and became shorter")
         return self._block, self._base
 
 
@@ -108,7 +123,7 @@ def _varint(block: bytes, at: int, end: int, base: int) -> tuple[int, int]:
     for place in range(at, min(end, len(block), at + 10)):
         byte = block[place]
         number |= (byte & 0x7F) << shift
-        if byte < 0x80:  # noqa: PLR2004 - the bit that says that more follow
+        if byte < MORE:
             return number & 0xFFFF_FFFF_FFFF_FFFF, place + 1
         shift += 7
     raise ValueError(f"a number that does not end, at byte {base + at}")

@@ -20,6 +20,10 @@ TRACE = """\
         ('File "C:\\\\me\\\\net.py", line 9', "net.py:9"),
         ('File "/usr/lib/python3/dist-packages/torch/a.py", line 1', "torch/a.py:1"),
         ('File "net.py", line 9, in f\n  File "<string>", line 6', "net.py:9"),
+        (
+            f'{TRACE}  File "/opt/site-packages/torch/nn/linear.py", line 2',
+            "transformers/modeling_llama.py:241",
+        ),
         ("", ""),
         ("nothing of the kind", ""),
         ('File "a.py", line x', ""),

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from mxenv.inventory import Assumption, Hit, Inventory, Kernel, Phase, Stored, Use
@@ -80,26 +81,41 @@ def test_what_does_not_count_as_a_place_is_shown_beside_them() -> None:
 
 
 def test_operators_are_shown_by_how_often_they_are_called() -> None:
+    mm = Use(operator="aten::mm.default", phase=Phase.PREFILL, calls=3, dtypes=("bf16", "bf16"))
     uses = (
-        Use(operator="aten::mm.default", phase=Phase.PREFILL, calls=3, module="model.layers.0"),
-        Use(operator="aten::mm.default", phase=Phase.DECODE, calls=2),
+        replace(mm, module="model.layers.0", site="a.py:7"),
+        replace(mm, phase=Phase.DECODE, calls=2, dtypes=("f32",)),
         Use(operator="aten::add.Tensor", phase=Phase.DECODE, calls=1),
     )
-    kernel = Kernel(kind="triton", name="_fwd", phase=Phase.DECODE)
+    kernel = Kernel(kind="triton", name="_fwd", phase=Phase.DECODE, module="attn", site="k.py:3")
     rows = told(uses=uses, kernels=(kernel,))
     assert rows["operator"] == (
-        ("aten::mm.default", "5", "decode, prefill", "model.layers.0"),
-        ("aten::add.Tensor", "1", "decode", ""),
+        ("aten::mm.default", "5", "decode, prefill", "bf16 f32", "model.layers.0", "a.py:7"),
+        ("aten::add.Tensor", "1", "decode", "", "", ""),
     )
+    assert rows["kernel"] == (("_fwd", "triton", "1", "decode", "attn", "k.py:3"),)
     assert ("operators", "2, called 6 times") in rows["model"]
     assert ("kernels", "1") in rows["model"]
+
+
+def test_what_a_model_is_given_and_what_looked_at_it_is_shown() -> None:
+    rows = told(
+        inputs=(("x", "f32 2x3"),), tools=(("torch", "2.8"),), packages=(("a", "1"), ("b", ""))
+    )
+    assert rows["input"] == (("x", "f32 2x3"),)
+    assert rows["tool"] == (("torch", "2.8"), ("a", "1"), ("b", "not there"))
+    rows = told(inputs=tuple((f"x{n:03}", "f32") for n in range(MOST + 2)))
+    assert rows["input"][-1] == ("and 2 more", "")
 
 
 def test_many_operators_are_cut_and_what_is_left_is_counted() -> None:
     uses = [
         Use(operator=f"aten::op{n}.default", phase=Phase.FORWARD, calls=2) for n in range(MOST + 3)
     ]
-    assert told(uses=tuple(uses))["operator"][-1] == ("and 3 more", "6", "", "")
+    assert told(uses=tuple(uses))["operator"][-1] == ("and 3 more", "6", "", "", "", "")
+    inventory = Inventory(name="demo", reader="onnx", source="s", uses=tuple(uses))
+    (rows,) = (one.rows for one in sections(inventory, whole=True) if one.kind == "operator")
+    assert len(rows) == MOST + 3
 
 
 def test_what_is_assumed_and_what_is_not_known_is_shown() -> None:

@@ -160,6 +160,7 @@ class TestFunctions:
         (onnx(onnx_node("A", domain="x:y")), "a node of the operator 'x:y::A' at byte"),
         (onnx(onnx_node("A", domain="acme")), "operators of 'acme', of which it has no version"),
         (onnx(b"\x0a\x05ab"), "5 bytes at byte"),
+        (onnx(onnx_node("A") + field(5, b"")), "a tensor without a name at byte"),
         (
             onnx(onnx_node("A") + field(5, onnx_tensor("w", 1, 1 << 62, 1 << 62))),
             "the tensor 'w' has a size of",
