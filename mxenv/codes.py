@@ -815,6 +815,51 @@ CODES: Mapping[str, Code] = {
         how="Whatever read the model says what it guessed.",
         remedy="Hold it against a run of the model.",
     ),
+    "MX640": Code(
+        title="an operator that fails on the device",
+        meaning="An operator of the model was run on the device with arguments of the recorded "
+        "form, and ended the process, did not come back, or gave numbers that are further from "
+        "right than its format makes them.",
+        how="Its results were held against the same in float64 on the CPU, and against what the "
+        "CPU achieves in the same format; docs/decisions/0018-running-operators.md has the rule.",
+        remedy="Do without it, or take a build of torch in which it is mended.",
+    ),
+    "MX641": Code(
+        title="an operator that the device refuses",
+        meaning="The device does not have an operator of the model, or not in this format. Of "
+        "several that a device chooses from it need not have each, which is then unknown.",
+        how="It was called on the device, and what torch raised was read.",
+        remedy="Take another format, or an operator that the device has.",
+    ),
+    "MX642": Code(
+        title="products as coarse as TF32",
+        meaning="Products of float32 are taken to ten bits, which is switched on. Whether that is "
+        "enough is for whoever uses the model to say.",
+        how="The results were held against float64, and torch was asked for its switches.",
+        remedy='Switch it off (torch.set_float32_matmul_precision("highest"), '
+        "torch.backends.cudnn.allow_tf32 = False) and run them again, or answer for it.",
+    ),
+    "MX643": Code(
+        title="operators that were not run to an answer",
+        meaning="Nothing is known of them on this device: no legal arguments are known, they are "
+        "too large, the CPU cannot say what is right, or a kernel is launched past the dispatcher.",
+        how="The reason stands beside each; the file of results has every set of arguments.",
+        remedy="Run the model on the device.",
+    ),
+    "MX644": Code(
+        title="operators that ran",
+        meaning="They came to an end on the device, and there is nothing that their numbers could "
+        "be compared with: they are random, not defined, or not defined in one way.",
+        how="They were called on the device; numbers that are none would have been told.",
+        remedy="Nothing to do.",
+    ),
+    "MX645": Code(
+        title="operators that are verified",
+        meaning="Their numbers on the device are as good as their format allows.",
+        how="The results were held against the same in float64 on the CPU, and against what the "
+        "CPU achieves in the same format. On the CPU itself that shows no rounding.",
+        remedy="Nothing to do.",
+    ),
 }
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NoReturn, TypedDict, Unpack
 
 import click
 
-from mxenv.cli import _ops_platform, _options
+from mxenv.cli import _ops_platform, _ops_run, _options
 from mxenv.cli._ops_platform import Held
 from mxenv.cli._output import PAGES, Output, answers, emit
 from mxenv.errors import UsageError
@@ -60,10 +60,22 @@ class Asked(TypedDict):
     type=click.FloatRange(min=0, min_open=True),
     default=120.0,
     show_default=True,
-    help="How long a model may take to walk through.",
+    help="How long a model may take to walk through; with --run, each operator.",
 )
 @click.option(
-    "--out", metavar="FILE", type=_options.PATH, help="Write what the model asks for to FILE."
+    "--run", is_flag=True, help="Run each operator on --device, and hold its numbers to float64."
+)
+@click.option(
+    "--device",
+    metavar="NAME",
+    help="Where --run runs them, as torch calls it: cuda, cuda:1; cpu unless given.",
+)
+@click.option(
+    "--out",
+    metavar="FILE",
+    type=_options.PATH,
+    help="Write what the model asks for to FILE; with --run add what came of it, and go on from "
+    "what FILE has already.",
 )
 @_options.matrices
 @_options.waivers
@@ -76,6 +88,8 @@ def COMMAND(  # noqa: N802, PLR0913 - a constant; every option is an argument
     env: str | None,
     diff: str | None,
     reader: str | None,
+    run: bool,
+    device: str | None,
     out: Path | None,
     matrix: _options.Matrices,
     waivers: tuple[Path, ...],
@@ -91,12 +105,16 @@ def COMMAND(  # noqa: N802, PLR0913 - a constant; every option is an argument
 
     Held against a node whose torch was asked (`mxenv probe --operators`), every operator is in one
     class: supported, indirect, fallback, unsupported, custom or unknown.
+
+    With --run, each operator is called with arguments of the recorded form, in the interpreter
+    that --python names. One that crashes or hangs costs no other.
     """
     from mxenv.api import operators  # noqa: PLC0415 - imported late: --help needs none of it
     from mxenv.models import Request  # noqa: PLC0415 - imported late: as below
 
     held = Held(platforms=platform, matrix=matrix, env=env, waivers=waivers)
-    if (diff is not None or not platform) and output.format not in PAGES:
+    _ops_run.refuse(run=run, device=device, others=bool(platform) or diff is not None)
+    if (diff is not None or not (platform or run)) and output.format not in PAGES:
         raise UsageError(
             f"the format {output.format!r} is for verdicts only", hint="name a card: --platform"
         )
@@ -104,6 +122,8 @@ def COMMAND(  # noqa: N802, PLR0913 - a constant; every option is an argument
         _ops_platform.compare(output, model, diff, held)
     request = Request(target=model, **asked)
     inventory = operators.inventory_of(model, reader, request=request)
+    if run:
+        _ops_run.run(output, inventory, device, asked["python"], asked["seconds"], out)
     if out is not None:
         operators.write_inventory(inventory, out)
         output.note(f"wrote {out}: {inventory.digest}")
