@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections import Counter
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
@@ -105,6 +106,18 @@ def read(text: str) -> Table:
         return Table(torch=head["torch"], key=head["key"], entries=entries)
     except (KeyError, IndexError, TypeError, AttributeError) as error:
         raise ValueError(f"is not understood ({type(error).__name__}: {error})") from None
+
+
+def summary(table: Table) -> str:
+    """Return in one line what ``table`` has."""
+    counts = Counter(entry.how for entry in table.entries.values())
+    others = sorted({entry.by for entry in table.entries.values()} - {""})
+    ways = ", ".join(f"{counts[how]} {how}" for how in How if counts[how])
+    by = f"; some by {', '.join(others)}" if others else ""
+    return (
+        f"torch {table.torch} for {table.key}: {len(table.entries)} operators ({ways}){by}; "
+        f"{table.digest}"
+    )
 
 
 def _digest(body: str) -> str:

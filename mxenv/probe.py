@@ -9,7 +9,7 @@ from mxenv.facts import Absent, Fact, FactKey, Observed, Snapshot, Unreadable, V
 from mxenv.frozen import frozen
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from datetime import datetime
 
     from mxenv.question import Answers, Question
@@ -45,6 +45,11 @@ def no_more(answers: Answers) -> Iterable[Question]:  # noqa: ARG001 - the signa
     return ()
 
 
+def nothing(options: Mapping[str, str]) -> Iterable[tuple[str, ...]]:  # noqa: ARG001 - as above
+    """Run no more whatever is wanted; what most probes do."""
+    return ()
+
+
 @frozen
 class Probe:
     """Questions, and the function that understands their answers; it never touches a node."""
@@ -56,6 +61,8 @@ class Probe:
     """What else to ask, now that these answers are in."""
     read_only: tuple[tuple[str, ...], ...] = ()
     """Every argv that ``more`` may ask for beside those among ``questions``."""
+    on_demand: Callable[[Mapping[str, str]], Iterable[tuple[str, ...]]] = nothing
+    """Every argv that ``more`` may ask for only since whoever asks wants these options."""
 
 
 def read_all(probes: Iterable[Probe], answers: Answers) -> Iterator[Fact]:

@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 LOCAL = "local:"
 LARGEST = 64 << 20
 """Bytes in a snapshot; a node of twenty environments has a tenth of it."""
+OPERATORS = "operators"
+PATIENCE = 150.0
+"""Seconds for a node whose torch is asked as well, which takes some to be imported."""
 ROUNDS = 5
 """Times that a node is asked, at most: what is found leads to further questions."""
 
@@ -86,11 +89,19 @@ def allowed() -> frozenset[tuple[str, ...]]:
     return frozenset(own.union(*further, *(vendor.read_only for vendor in vendors())))
 
 
+def demanded(options: Mapping[str, str]) -> frozenset[tuple[str, ...]]:
+    """Return every command that may be run beside those, since somebody asks for it."""
+    return frozenset(chain.from_iterable(probe.on_demand(options) for probe in own_probes()))
+
+
+@frozen(kw_only=False)
 class _Allowed:
-    """What `allowed` returns, once it is looked through: all probes have to be loaded for that."""
+    """What both return, once it is looked through: all probes have to be loaded for that."""
+
+    options: Mapping[str, str]
 
     def __iter__(self) -> Iterator[tuple[str, ...]]:
-        return iter(allowed())
+        return iter(allowed() | demanded(self.options))
 
 
 def open_host(address: str, wanted: Wanted = USUAL) -> AbstractContextManager[Host]:
@@ -105,7 +116,11 @@ def open_host(address: str, wanted: Wanted = USUAL) -> AbstractContextManager[Ho
         hint += f"an address begins with one of {', '.join(f'{name}:' for name in known)}"
         raise UsageError(f"nothing is reached by {scheme!r}", context=address, hint=hint)
     transport: Transport = _plugins.load("transports", scheme)
-    return transport.open(rest, Terms(allowed=_Allowed(), seconds=wanted.seconds, stop=wanted.stop))
+    seconds = wanted.seconds
+    if seconds is None and OPERATORS in wanted.options:
+        seconds = PATIENCE
+    terms = Terms(allowed=_Allowed(wanted.options), seconds=seconds, stop=wanted.stop)
+    return transport.open(rest, terms)
 
 
 def ask(host: Host, wanted: Wanted = USUAL) -> Answers:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -73,6 +74,7 @@ PATH = _Path(path_type=Path, readable=False)
 SIZE = _Size()
 MOST_JOBS = 256
 DAY = 86400.0
+MODULE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*(?::[A-Za-z_]\w*)?", re.ASCII)
 
 env = click.option(
     "--env", metavar="PREFIX", help="The Python environment to judge, as /opt/conda."
@@ -211,6 +213,8 @@ class Asked:
     timeout: float | None = None
     python: tuple[str, ...] = ()
     deep: bool = False
+    operators: bool = False
+    load: tuple[str, ...] = ()
 
     @property
     def many(self) -> bool:
@@ -232,6 +236,14 @@ class Asked:
         options = {"python": "\n".join(self.python)} if self.python else {}
         if self.deep:
             options["deep"] = "yes"
+        if self.load and not self.operators:
+            raise UsageError("--load says what to import for --operators", hint="give both")
+        if unfit := [one for one in self.load if not MODULE.fullmatch(one)]:
+            said = f"{unfit[0]!r} is no module, and no function of one"
+            raise UsageError(said, hint="--load torchvision, --load flag_gems:enable")
+        if self.operators:
+            options["operators"] = "yes"
+            options |= {"load": "\n".join(self.load)} if self.load else {}
         return Wanted(seconds=self.timeout, options=options)
 
     def tour(self, told: Callable[[int, int], None] | None = None) -> Tour:
@@ -278,17 +290,39 @@ def asking(function: Callable[..., None]) -> Callable[..., None]:
     @click.option(
         "--deep", is_flag=True, help="Look whether files of distributions were altered; slow."
     )
+    @click.option(
+        "--operators",
+        is_flag=True,
+        help="Run the node's Python (that of --python, or else the one with torch) to ask torch "
+        "which operators it can run.",
+    )
+    @click.option(
+        "--load",
+        metavar="MODULE[:FUNCTION]",
+        multiple=True,
+        help="What to import there before, and to call, as flag_gems:enable.",
+    )
     @functools.wraps(function)
-    def call(
+    def call(  # noqa: PLR0913 - every option is an argument
         *rest: object,
         on: tuple[str, ...],
         jobs: int | None,
         timeout: float | None,
         python: tuple[str, ...],
         deep: bool,
+        operators: bool,
+        load: tuple[str, ...],
         **others: object,
     ) -> None:
-        asked = Asked(on=on, jobs=jobs, timeout=timeout, python=python, deep=deep)
+        asked = Asked(
+            on=on,
+            jobs=jobs,
+            timeout=timeout,
+            python=python,
+            deep=deep,
+            operators=operators,
+            load=load,
+        )
         function(*rest, asked=asked, **others)
 
     return call

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from mxenv.reports import Page
 
 RECORD = "python.package.record"
+OPERATORS = "mxenv.operators/1"
+"""How a table of operators begins, as `mxenv.operator_table` writes it."""
 FEW = 3
 """Instances that are still shown one by one when they read the same."""
 MANY = 12
@@ -229,6 +231,8 @@ def worded(reading: Reading, unit: str = "") -> str:
     match reading:
         case Observed(value):
             text = " ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+            if text.startswith(f"{OPERATORS} "):
+                return _operators(text)
             return f"{text} {unit}" if unit and text[-1:].isdigit() else text
         case Unreadable(reason):
             return f"unreadable: {reason}"
@@ -236,6 +240,16 @@ def worded(reading: Reading, unit: str = "") -> str:
             return "absent"
         case _:
             assert_never(reading)
+
+
+def _operators(text: str) -> str:
+    """Return a table of operators in a few words; it has thousands of them."""
+    from mxenv import operator_table  # noqa: PLC0415 - imported late: few nodes were asked
+
+    try:
+        return operator_table.summary(operator_table.read(text))
+    except ValueError as error:
+        return f"a table of operators that {error}"
 
 
 def _absent(facts: Sequence[Fact], given: Snapshot, page: Page) -> Iterator[str]:

@@ -13,6 +13,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
+from mxenv import _scripts
 from mxenv.facts import Unreadable
 from mxenv.frozen import frozen
 from mxenv.question import NOT_FOUND, TIMED_OUT, Completed
@@ -56,6 +57,8 @@ FLOOD = 8 * OUTPUT_LIMIT
 """Bytes of output at which a command is stopped; what is kept of it ends earlier."""
 FLOODED = Unreadable("it printed too much")
 KILLED = 128 + signal.SIGKILL
+PYTHON = re.compile(r"(?:/(?!\.\.?/)[^/\s]+)*/bin/python3?(?:\.\d+)?")
+"""An interpreter, by its whole path."""
 ANY = 0o111
 """The bits of those who may execute a file."""
 DENIED = "cannot be run: permission denied"
@@ -70,11 +73,16 @@ LOOKS = 5
 
 
 def permitted(argv: tuple[str, ...], allowed: Allowed) -> bool:
-    """Return whether ``argv`` is on the list; ``{…}`` in it stands for one number."""
+    """Return whether ``argv`` is on the list.
+
+    In it ``{python}`` stands for the path of an interpreter, any other ``{…}`` for one number.
+    """
     return any(len(entry) == len(argv) and all(map(_agrees, entry, argv)) for entry in allowed)
 
 
 def _agrees(entry: str, part: str) -> bool:
+    if entry == "{python}":
+        return PYTHON.fullmatch(part) is not None
     if re.fullmatch(r"\{\w+\}", entry):
         return part.isascii() and part.isdigit()
     return entry == part
@@ -103,7 +111,7 @@ class Runner:
         with _file(mark) as stdout, _file(mark) as stderr:
             try:
                 process = subprocess.Popen(  # noqa: S603 - an argv from the allow-list, no shell
-                    (tool, *command.argv[1:]),
+                    (tool, *_scripts.filled(command.argv[1:])),
                     stdin=subprocess.DEVNULL,
                     stdout=stdout,
                     stderr=stderr,

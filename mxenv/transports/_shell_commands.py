@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING
 
+from mxenv import _scripts
 from mxenv.facts import Unreadable
 from mxenv.question import NOT_FOUND, TIMED_OUT, Completed
 from mxenv.transports._commands import ANY, DENIED, FLOODED, FOR_NOBODY, OUTPUT_LIMIT
@@ -126,7 +127,8 @@ class Board:
         for number, command in enumerate(commands):
             tag = f"{next(self._numbers):04x}"  # the width of all, or lines differ in length
             started[command] = self.runs[tag] = Run(command=command)
-            lanes[number % LANES].append(f"c {tag} {' '.join(map(quote, command.argv))}")
+            words = map(quote, _scripts.filled(command.argv))
+            lanes[number % LANES].append(f"c {tag} {' '.join(words)}")
         given = " ".join(quote(f"{name}={value}") for name, value in environment.items())
         body = "\n".join(f"{{ {'; '.join(lane)}; }} &" for lane in lanes if lane)
         self.send(

@@ -80,6 +80,58 @@ class TestTheList:
                     assert permitted(question.argv, nodes.allowed())
 
 
+class TestTheInterpreterOfANode:
+    """Only whoever asks for operators has one run, with one script, and that is mxenv's own."""
+
+    def test_nobody_has_one_run_without_asking(self) -> None:
+        for options in ({}, {"deep": "yes"}, {"python": "/opt/venv"}, {"load": "os"}):
+            assert nodes.demanded(options) == frozenset()
+
+    def test_what_is_demanded_is_one_script_and_what_it_is_to_import(self) -> None:
+        options = {"operators": "yes", "python": "/opt/venv\n/b/bin/python3.11\nrelative\n/c/$(id)"}
+        script = ("-I", "-B", "-c", "@operators")
+        assert nodes.demanded({"operators": "yes"}) == {("{python}", *script)}
+        assert nodes.demanded(options) == {
+            ("/opt/venv/bin/python3", *script),
+            ("/b/bin/python3.11", *script),
+            ("/c/$(id)/bin/python3", *script),  # a folder of that name: no shell sees it
+        }
+        loaded = nodes.demanded({**options, "load": "flag_gems:enable\nos.system:(x)\n-c\n"})
+        assert {argv[4:] for argv in loaded} == {("@operators", "flag_gems:enable")}
+
+    def test_the_script_is_what_lies_in_the_package_and_no_other_text(self) -> None:
+        from mxenv import _scripts  # noqa: PLC0415 - only here
+
+        allowed = nodes.demanded({"operators": "yes"})
+        for text in ("import os", _scripts.text("@operators"), "@other", "@operators "):
+            assert not permitted(("/opt/venv/bin/python3", "-I", "-B", "-c", text), allowed)
+        assert _scripts.filled(("-c", "@operators"))[1] == _scripts.text("@operators")
+        assert _scripts.filled(("@other", "-c")) == ("@other", "-c")
+
+    @pytest.mark.parametrize(
+        "path",
+        [
+            "python3",
+            "bin/python3",
+            "/usr/bin/touch",
+            "/opt/../mnt/bin/python3",
+            "/mnt/bin/python3;id",
+            "/opt/bin/python3.11.1",
+            "/opt/bin/python3 -c",
+            "/opt/x\n/bin/python3",
+            "/opt/bin/python3\n",
+            "{python}",
+            "",
+        ],
+    )
+    def test_what_is_no_interpreter_stands_for_none(self, path: str) -> None:
+        assert not permitted((path, "-c"), frozenset({("{python}", "-c")}))
+
+    def test_an_interpreter_by_its_whole_path_does(self) -> None:
+        for path in ("/usr/bin/python3", "/opt/conda/bin/python", "/bin/python3.12"):
+            assert permitted((path, "-c"), frozenset({("{python}", "-c")}))
+
+
 words = st.sampled_from(
     [
         "mx-smi",
@@ -166,6 +218,8 @@ def forbidden(witness: Path) -> list[tuple[str, ...]]:
         ("uname", "{index}"),
         ("mx-smi", "-i", "0", "--flr"),
         ("env", "touch", str(witness)),
+        ("/usr/bin/python3", "-c", f"open('{witness}', 'w')"),
+        ("/usr/bin/python3", "-I", "-B", "-c", "@operators"),
         ("uname",),
         ("",),
         (),

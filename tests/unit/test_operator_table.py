@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from mxenv.operator_table import SCHEMA, Entry, Grade, How, Table, read, write
+from mxenv.operator_table import SCHEMA, Entry, Grade, How, Table, read, summary, write
 
 TABLE = Table(
     torch="2.8.0+metax3.5.3.9",
@@ -83,3 +83,13 @@ def test_what_is_no_table_is_refused(text: str, said: str) -> None:
     with pytest.raises(ValueError) as caught:  # noqa: PT011 - the message is compared below
         read(text)
     assert str(caught.value).startswith(said)
+
+
+def test_in_one_line_it_says_what_it_has_and_of_whom() -> None:
+    assert summary(TABLE) == (
+        "torch 2.8.0+metax3.5.3.9 for CUDA: 7 operators (2 native, 1 generated, 1 composite, "
+        f"1 fallback, 1 missing, 1 unknown); some by flag_gems; {TABLE.digest}"
+    )
+    alone = Table(torch="2.8.0", key="CPU", entries={"a::b.default": Entry(how=How.NATIVE)})
+    said = f"torch 2.8.0 for CPU: 1 operators (1 native); {alone.digest}"
+    assert summary(alone) == said

@@ -1,0 +1,97 @@
+"""What the script that asks torch for its operators has printed, as the text of a table."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from typing import TYPE_CHECKING
+
+from mxenv.facts import Observed, Unreadable
+from mxenv.operator_table import LETTERS, Entry, How, Table, write
+
+if TYPE_CHECKING:
+    from mxenv.facts import Reading
+    from mxenv.question import Completed
+
+SCHEMA = "mxenv.asked/1"
+SIGNAL = 128
+"""What a shell adds to the number of the signal that ended a program."""
+MOST = 50_000
+"""Operators; a build has 4,000."""
+NAME = re.compile(r"[A-Za-z_]\w*::[A-Za-z_]\w*", re.ASCII)
+OVERLOAD = re.compile(r"\w{1,100}", re.ASCII)
+WHOLE = re.compile(rf"{NAME.pattern}\.\w{{1,100}}", re.ASCII)
+BY = re.compile(r"[\w.+-]{1,60}", re.ASCII)
+VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+!-]{0,199}")
+WORD = re.compile(r"[A-Za-z][A-Za-z0-9]{0,40}")
+HOWS = {letter: how for how, letter in LETTERS.items()}
+QUOTED = 200
+"""Characters of what somebody said that are told."""
+
+
+def reading(answer: Completed | Unreadable, seconds: float) -> Reading:
+    """Return the table as `mxenv.operator_table` writes it, or why there is none."""
+    if isinstance(answer, Unreadable):
+        return answer
+    if answer.timed_out:
+        return Unreadable(f"torch was not imported and asked within {seconds:.0f} s", passing=True)
+    line = next((ln for ln in answer.stdout.splitlines() if ln.startswith(f"{SCHEMA} ")), "")
+    if not line:
+        return Unreadable(_without_a_word(answer))
+    return _told(line)
+
+
+def _told(line: str) -> Reading:
+    """Return what the one line says, if all of it arrived."""
+    _, digest, text = (*line.split(" ", 2), "", "")[:3]
+    if digest != f"sha256:{hashlib.sha256(text.encode()).hexdigest()}":
+        return Unreadable("what torch said did not arrive whole")
+    try:
+        return _understood(json.loads(text))
+    except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
+        return Unreadable(f"what torch said is not understood ({error})")
+
+
+def _without_a_word(answer: Completed) -> str:
+    """Return how a Python ended that told nothing, and its last words."""
+    if answer.missing:
+        return "there is no such interpreter"
+    words = [line.strip() for line in answer.stderr.splitlines() if line.strip()]
+    last = f": {words[-1][:QUOTED]}" if words else ""
+    if answer.returncode > SIGNAL:
+        return f"its Python was ended by signal {answer.returncode - SIGNAL}{last}"
+    return f"its Python ended with status {answer.returncode} and without an answer{last}"
+
+
+def _understood(said: dict[str, object]) -> Reading:
+    error = said.get("error")
+    if isinstance(error, str):
+        return Unreadable(error)
+    version, key, operators = said["torch"], said["dispatch"], said["operators"]
+    if not (isinstance(version, str) and VERSION.fullmatch(version)):
+        raise ValueError("its version")
+    if not (isinstance(key, str) and WORD.fullmatch(key)):
+        raise ValueError("its dispatch key")
+    if not isinstance(operators, dict) or not operators:
+        raise ValueError("its operators")
+    entries = {
+        f"{name}.{overload}": _entry(name, overload, code)
+        for name, overloads in operators.items()
+        for overload, code in overloads.items()
+    }
+    if len(entries) > MOST:
+        raise ValueError("too many operators")
+    return Observed(write(Table(torch=version, key=key, entries=entries)))
+
+
+def _entry(name: str, overload: str, code: str) -> Entry:
+    letter, *words = code.split(" ")
+    by = words.pop()[1:] if words and words[-1].startswith("@") else ""
+    sound = NAME.fullmatch(name) and OVERLOAD.fullmatch(overload) and letter in HOWS
+    if not sound or not all(map(WHOLE.fullmatch, words)) or (by and not BY.fullmatch(by)):
+        raise ValueError(f"{name}.{overload}: {code}"[:QUOTED])
+    how = HOWS[letter]
+    if words and how not in {How.COMPOSITE, How.GENERATED}:
+        raise ValueError(f"{name}.{overload}: {code}"[:QUOTED])
+    return Entry(how=how, via=tuple(words), by=by)
