@@ -6,16 +6,19 @@ import base64
 import binascii
 import csv
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from mxenv import version
 from mxenv.facts import Absent, Observed, Unreadable
+from mxenv.probes import _places
 from mxenv.probes._distributions import RECORD
 from mxenv.probes._found import joined
+from mxenv.probes._origins import DEBIAN, INSTALLERS
 from mxenv.question import File, Found, Part
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from mxenv.facts import Reading
     from mxenv.probes._distributions import Distribution
@@ -45,32 +48,51 @@ def record(distribution: Distribution) -> File:
     return File(f"{distribution.folder}/RECORD", Part.WHOLE, RECORD)
 
 
-def chosen(distributions: Iterable[Distribution], answers: Answers) -> dict[str, list[Line]]:
-    """Return the files to be looked at, by the folder of the metadata: those of vendors first."""
+def chosen(distributions: Iterable[Distribution], answers: Answers) -> dict[str, tuple[Line, ...]]:
+    """Return the files to be looked at, by the folder of the metadata.
+
+    Those of an environment that was named come first, then those of vendors.
+    """
     left = MOST
-    found: dict[str, list[Line]] = {}
-    for distribution in sorted(distributions, key=_order):
+    named = {prefix for _, prefix in _places.named(answers)}
+    found: dict[str, tuple[Line, ...]] = {}
+    for distribution in sorted(distributions, key=lambda each: _order(each, named)):
         answer = answers[record(distribution)]
-        if isinstance(answer, Found):
-            lines = list(_lines(answer.value, distribution.site))
+        if isinstance(answer, Found) and not _unlike(distribution):
+            lines = _lines(answer.value, distribution.site)
             if len(lines) <= left:
                 left -= len(lines)
                 found[distribution.folder] = lines
     return found
 
 
-def _order(distribution: Distribution) -> tuple[bool, str]:
+def _order(distribution: Distribution, named: Collection[str]) -> tuple[bool, bool, str]:
     reading = distribution.version
     tagged = isinstance(reading, Observed) and version.tag(str(reading.value)) is not None
-    return not tagged, distribution.folder
+    return distribution.prefix not in named, not tagged, distribution.folder
 
 
-def _lines(text: str, site: str) -> Iterator[Line]:
-    for row in csv.reader(text.splitlines()):
-        if len(row) < 2 or not row[1] or row[0].endswith(".pyc"):  # noqa: PLR2004 - path and hash
-            # RECORD itself has none, and what Python compiles it may compile again.
-            continue
-        yield Line(row[0], File(joined(site, row[0]), Part.DIGEST), _digest(row[1]))
+@lru_cache(maxsize=1024)
+def _lines(text: str, site: str) -> tuple[Line, ...]:
+    """Return the lines that have a digest; kept, since every round of questions needs them."""
+    return tuple(
+        Line(row[0], File(joined(site, row[0]), Part.DIGEST), _digest(row[1]))
+        for row in csv.reader(text.splitlines())
+        # RECORD itself has none, and what Python compiles it may compile again.
+        if len(row) > 1 and row[1] and not row[0].endswith(".pyc")
+    )
+
+
+def _unlike(distribution: Distribution) -> str:
+    """Return why files differ from RECORD though nobody altered them; empty if they should not."""
+    word = distribution.installer
+    if isinstance(word, Found) and word.value.strip() == "conda":
+        return "conda writes its own prefix into files, and RECORD does not say which"
+    if (isinstance(word, Found) and INSTALLERS.get(word.value.strip()) == "system") or (
+        distribution.site.startswith(f"{DEBIAN}/")
+    ):
+        return "a package of the system may strip and rename files, and RECORD does not say which"
+    return ""
 
 
 def _digest(text: str) -> str:
@@ -84,12 +106,11 @@ def _digest(text: str) -> str:
 
 
 def altered(
-    distribution: Distribution, chosen: dict[str, list[Line]], answers: Answers
+    distribution: Distribution, chosen: Mapping[str, tuple[Line, ...]], answers: Answers
 ) -> Iterator[Reading]:
     """Yield which files differ or are missing, and what could not be held against its RECORD."""
-    installer = distribution.installer
-    if isinstance(installer, Found) and installer.value.strip() == "conda":
-        yield Unreadable("conda writes its own prefix into files, and RECORD does not say which")
+    if reason := _unlike(distribution):
+        yield Unreadable(reason)
         return
     whole = answers[record(distribution)]
     if not isinstance(whole, Found):

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 PYTHONPATH = Env("PYTHONPATH")
 CODE = ("import ", "import\t")
 """How a line of a ``.pth`` file begins that is run."""
+ODD = re.compile(r"(?:^|/)\.{0,2}(?:/|$)")
+"""A part of a path that leads to no name below."""
 MOST = 256
 """Directories that ``.pth`` files and variables may add."""
 PATCH_LEVEL = re.compile(r'^#define PY_VERSION\s+"(3\.\d+\.\d+[a-z0-9+]*)"', re.MULTILINE)
@@ -237,6 +239,8 @@ def _added(disk: Disk) -> list[tuple[str, Place]]:
 
 def joined(site: str, line: str) -> str:
     """Return the directory that a line of a ``.pth`` file in ``site`` means."""
+    if not ODD.search(line):
+        return f"{site}/{line}"  # nearly all of tens of thousands
     kept: list[str] = []
     for part in (line if line.startswith("/") else f"{site}/{line}").split("/"):
         if part == "..":

@@ -112,7 +112,8 @@ class _Round:
 
     def answers(self, questions: Iterable[Question]) -> Answers:
         """Return all answers; what was not answered in time has a passing reason."""
-        pending = set(questions)
+        # In the order in which they were asked: what matters most comes first.
+        pending = dict.fromkeys(questions)
         given: dict[Question, Given] = {}
         for question in pending:
             (self._commands if isinstance(question, Command) else self._files).put(question)
@@ -122,7 +123,7 @@ class _Round:
             while pending and not self._over():
                 for question, answer in self._next():
                     given[question] = self._host.kept(answer)
-                    pending.discard(question)
+                    pending.pop(question, None)
         except BaseException:
             # Ctrl-C: what runs is ended before we are.
             self._host.watch.stop.set()

@@ -344,6 +344,25 @@ class TestAltered:
         [reading] = look(files, given={Option("deep"): Found("yes")})[self.KEY]
         assert isinstance(reading, Unreadable)
 
+    @pytest.mark.parametrize("installer", ["debian\n", "rpm\n"])
+    def test_what_a_package_of_the_system_strips_is_not_called_altered(
+        self, installer: str
+    ) -> None:
+        record = f"a.py,sha256={digest('one')},3\n"
+        files = CONDA | dist(OPT, "a", record=record, installer=installer) | {f"{OPT}/a.py": "x"}
+        [reading] = look(files, given={Option("deep"): Found("yes")})[self.KEY]
+        assert isinstance(reading, Unreadable)
+
+    def test_of_more_files_than_are_looked_at_those_that_were_named_come_first(self) -> None:
+        record = "".join(f"f{n}.py,sha256={digest('one')},3\n" for n in range(_altered.MOST))
+        named = "/opt/zzz/lib/python3.10/site-packages"
+        files = CONDA | dist(OPT, "a", record=record) | {"/opt/zzz/bin/python3.10": ""}
+        files |= dist(named, "b", record=f"b.py,sha256={digest('one')},3\n")
+        given = {Option("deep"): Found("yes"), Option("python"): Found("/opt/zzz")}
+        facts = look(files | {f"{named}/b.py": "two"}, given=given)
+        assert facts["python.package.altered[/opt/zzz/b]"] == [Observed(("b.py",))]
+        assert isinstance(facts[self.KEY][0], Unreadable)
+
     def test_a_file_that_cannot_be_read_is_neither(self) -> None:
         record = f"a.py,sha256={digest('one')},3\nb.py,sha256={digest('two')},3\n"
         given = {
