@@ -53,6 +53,7 @@ def document(shown: Shown) -> dict[str, object]:
 def lines(shown: Shown, *, whole: bool) -> dict[str, object]:
     """Return what is told to people, by name; what is not known is left out."""
     labels = shown.labels
+    accelerated = labels.get("io.mxenv.accelerator") != "none"
     told: dict[str, object] = {"image": shown.name}
     if not shown.made_by_mxenv:
         told["made by"] = "not mxenv, as far as it says"
@@ -69,7 +70,8 @@ def lines(shown: Shown, *, whole: bool) -> dict[str, object]:
         "needs of host": list(shown.lock.host) if shown.lock else None,
         "start gate": shown.gate if shown.made_by_mxenv else None,
         "starts": shlex.join((*shown.entrypoint, *shown.command)),
-        "when locked": labels.get("io.mxenv.outcome"),
+        # Without an accelerator nothing was held against the matrix: that is no unknown outcome.
+        "when locked": labels.get("io.mxenv.outcome") if accelerated else None,
         "signed by": _signed(shown),
         "attached": ", ".join(shown.attached) or "nothing that mxenv knows",
         "layers": [

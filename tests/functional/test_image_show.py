@@ -56,6 +56,15 @@ def test_tells_people_what_they_ask_first(built: Path) -> None:
     assert "+ alpha==1.0" in told
 
 
+@pytest.mark.parametrize("accelerator", ["metax", "none"])
+def test_of_an_image_that_was_held_against_no_matrix_tells_no_outcome(
+    tmp_path: Path, accelerator: str
+) -> None:
+    lock = write_lock(tmp_path, replace(debian_lock(tmp_path), accelerator=accelerator))
+    building.build(lock, out=tmp_path / "dist", cache=tmp_path / "cache", with_base=True)
+    assert ("when locked" in run(f"oci:{tmp_path / 'dist'}")) == (accelerator == "metax")
+
+
 def test_tells_programs_all_of_it(built: Path) -> None:
     told = json.loads(run(f"oci:{built}", "--format", "json"))
     assert told["schema"] == "mxenv.shown/1"
