@@ -13,9 +13,10 @@ _INSTALLED = ("/site-packages/", "/dist-packages/")
 def innermost(trace: str) -> str:
     """Return ``file:line`` of the last frame of a Python trace; empty if there is none.
 
-    Of torch's own frames only if there are no others: who calls its layers is wanted. What was never a file (``<string>``) does not count. Of a file that is installed, the path from
-    where packages lie; of another one its name alone, since the rest is about the machine on which
-    the model was written, and who did.
+    Of torch's own frames only if there are no others: who calls its layers is wanted. What was
+    never a file (``<string>``) does not count. Of a file that is installed, the path from where
+    packages lie; of another one its name alone, since the rest is about the machine on which the
+    model was written, and who did.
     """
     found = [one for one in _FRAME.findall(trace[-LARGEST:]) if not one[0].startswith("<")]
     frames = [f"{_within(path.replace(chr(92), '/'))}:{line}" for path, line in found]
