@@ -10,14 +10,18 @@ from hypothesis import strategies as st
 
 from mxenv.api import matrices
 from mxenv.format_fit import Cards
-from mxenv.inventory import Hit, Inventory, Stored
+from mxenv.inventory import Hit, Inventory, Phase, Stored, Use
 from mxenv.inventory_difference import compare
 from mxenv.inventory_table import sections
 from mxenv.judgement import waive
 from mxenv.matrix import FORMATS
 from mxenv.number_format import cards
 from mxenv.operator_coverage import cover
-from mxenv.operator_decision import Platform
+from mxenv.operator_decision import Basis, Class, Platform
+from mxenv.operator_difference import of_all, of_model
+from mxenv.operator_findings import shares
+from mxenv.operator_platform import of_card
+from mxenv.operator_table import Entry, How, Table
 from mxenv.porting import KINDS
 from mxenv.suitability import findings
 from mxenv.verdict import Outcome, Verdict, Waiver
@@ -43,6 +47,26 @@ HITS = st.builds(
     name=st.sampled_from(("", "add")),
     area=st.sampled_from(("main", "test", "vendored", "other platform")),
 )
+ENTRIES = {
+    "aten::mm.default": Entry(how=How.NATIVE),
+    "aten::add.Tensor": Entry(how=How.COMPOSITE, via=("aten::mm.default",)),
+    "aten::slow.default": Entry(how=How.FALLBACK),
+    "aten::no.default": Entry(how=How.MISSING),
+    "aten::odd.default": Entry(how=How.UNKNOWN),
+}
+OPERATORS = (*ENTRIES, "aten::new.default", "mine::op.default", "aten::copy_.default")
+USES = st.builds(
+    Use,
+    operator=st.sampled_from(OPERATORS),
+    phase=st.sampled_from(list(Phase)),
+    dtypes=st.sampled_from(((), ("bf16",), ("f32", "f32"))),
+    calls=st.integers(0, 9),
+    one_of=st.sampled_from(((), ("aten::mm.default", "aten::no.default"))),
+)
+TABLES = st.dictionaries(st.sampled_from(OPERATORS), st.sampled_from(list(ENTRIES.values()))).map(
+    lambda entries: Table(torch="2.8.0+metax3.5.3.9", key="CUDA", entries=entries)
+)
+BASES = st.sampled_from(list(Basis))
 INVENTORIES = st.builds(
     Inventory,
     name=st.just("demo"),
@@ -51,6 +75,7 @@ INVENTORIES = st.builds(
     dtype=st.one_of(st.just(""), NAMES),
     formats=st.lists(STORED, max_size=4).map(tuple),
     hits=st.lists(HITS, max_size=6).map(tuple),
+    uses=st.lists(USES, max_size=4).map(tuple),
     gaps=st.lists(st.sampled_from(("one", "two: why")), max_size=2).map(tuple),
 )
 
@@ -63,18 +88,28 @@ def matrix() -> Matrix:
 CARDS = st.sampled_from((*cards(matrix()), "nobody's"))
 
 
-def judged(inventory: Inventory, card: str, *, each: bool = False) -> Verdict:
+@st.composite
+def platforms(draw: st.DrawFn) -> Platform:
+    place = of_card(draw(CARDS), matrix())
+    return replace(place, table=draw(TABLES), basis=draw(BASES))
+
+
+def judged(
+    inventory: Inventory, card: str, *, each: bool = False, there: Platform | None = None
+) -> Verdict:
     platform = Cards(name=card, models=(card,), memory=(65536,))
-    coverage = cover(inventory, Platform(name=card))
+    coverage = cover(inventory, there or of_card(card, matrix()))
     found = tuple(findings(coverage, platform, matrix(), each=each))
-    return Verdict(subject="demo", findings=found)
+    return Verdict(subject="demo", findings=found, shares=shares(coverage))
 
 
-@given(INVENTORIES, CARDS, st.data())
+@given(INVENTORIES, platforms(), st.data())
 def test_how_finely_places_are_told_changes_no_outcome_whatever_is_waived(
-    inventory: Inventory, card: str, data: st.DataObject
+    inventory: Inventory, there: Platform, data: st.DataObject
 ) -> None:
-    plain, each = judged(inventory, card), judged(inventory, card, each=True)
+    card = "C500"
+    plain = judged(inventory, card, there=there)
+    each = judged(inventory, card, each=True, there=there)
     assert plain.outcome is each.outcome
     subjects = sorted({(one.code, one.subject) for one in plain.findings})
     assert subjects == sorted({(one.code, one.subject) for one in each.findings})
@@ -100,10 +135,48 @@ def test_what_a_model_asks_for_beside_all_else_never_makes_it_fit_better(
         assert judged(more, card).outcome <= before.outcome
 
 
+@given(INVENTORIES, platforms(), USES)
+def test_one_operator_more_never_makes_a_model_run_better(
+    inventory: Inventory, there: Platform, use: Use
+) -> None:
+    before = judged(inventory, "C500", there=there)
+    after = judged(replace(inventory, uses=(*inventory.uses, use)), "C500", there=there)
+    if any(finding.counts for finding in before.findings):
+        assert after.outcome <= before.outcome
+
+
+@given(INVENTORIES, platforms())
+def test_every_operator_and_call_is_in_exactly_one_class(
+    inventory: Inventory, there: Platform
+) -> None:
+    made = judged(inventory, "C500", there=there).shares
+    assert (made is None) is (not inventory.uses)
+    if made is not None:
+        assert sum(one.operators for one in made.classes) == len(inventory.operators)
+        assert made.calls == inventory.calls
+        assert made.gaps == len(inventory.gaps)
+
+
+@given(INVENTORIES, platforms())
+def test_what_no_build_of_the_platform_said_is_supported_by_rows_alone(
+    inventory: Inventory, there: Platform
+) -> None:
+    if there.basis is not Basis.TARGET:
+        for one in cover(inventory, there).operators:
+            assert one.decision.row or one.decision.found is Class.UNKNOWN
+
+
+@given(INVENTORIES, platforms())
+def test_a_platform_does_not_differ_from_itself(inventory: Inventory, there: Platform) -> None:
+    assert of_model(inventory, there, there) == ()
+    assert of_all(there, there) == ()
+
+
 @given(INVENTORIES, CARDS)
 def test_what_is_not_known_is_never_compatible(inventory: Inventory, card: str) -> None:
     outcome = judged(inventory, card).outcome
-    if inventory.gaps or not (inventory.formats or inventory.dtype or inventory.hits):
+    said = (inventory.formats, inventory.dtype, inventory.hits)
+    if inventory.gaps or inventory.uses or not any(said):
         assert outcome is not Outcome.COMPATIBLE
     if card == "nobody's":
         assert outcome is not Outcome.INCOMPATIBLE
