@@ -44,8 +44,8 @@ QUIET = {
     "PYTHONIOENCODING": "utf-8",
     "PYTHONDONTWRITEBYTECODE": "1",
 }
-EXTRA = "torch"
-"""The extra of mxenv that brings what the scripts need."""
+EXTRAS = {"transformers": "huggingface"}
+"""The extras of mxenv by the module that each brings; torch is a platform's own, and in none."""
 
 Answer = dict[str, object]
 
@@ -268,7 +268,8 @@ def _understood(line: bytes, shown: str, program: str, python: str | None) -> An
     if "missing" in answer:
         module = _line(answer["missing"])
         install = f"{program} -m pip install {module}"
-        own = f"pip install 'mxenv[{EXTRA}]'" if python is None else install
+        extra = EXTRAS.get(module) if python is None else None
+        own = f"pip install 'mxenv[{extra}]'" if extra else install
         hint = f"{own}, or name an interpreter that has it: --python PATH"
         raise ModelError(f"{module} is not installed there", context=program, hint=hint)
     if "failed" in answer:

@@ -117,8 +117,8 @@ def test_a_missing_module_is_told_with_what_to_install(script: Writer) -> None:
 
 def test_mxenv_s_own_interpreter_gets_an_extra(script: Writer) -> None:
     with pytest.raises(ModelError) as caught:
-        run(script("say(missing='torch')"))
-    assert "mxenv[torch]" in caught.value.hint
+        run(script("say(missing='transformers')"))
+    assert "mxenv[huggingface]" in caught.value.hint
 
 
 def test_a_refusal_keeps_its_place_and_its_hint(script: Writer) -> None:

@@ -24,5 +24,6 @@ def line(error: BaseException, most: int = 240) -> str:
     if isinstance(error, ImportError) and error.__cause__ is not None:
         return line(error.__cause__, most)
     lines = [" ".join(text.split()) for text in str(error).splitlines()]
-    first = next((text for text in lines if text), "")
+    told = [text for text in lines if text]
+    first = " ".join(told[:2]) if told and told[0].endswith(":") else (told or [""])[0]
     return f"{type(error).__name__}: {first}"[:most] if first else type(error).__name__
