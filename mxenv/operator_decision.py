@@ -8,18 +8,23 @@ from typing import TYPE_CHECKING, assert_never
 
 from mxenv.frozen import frozen
 from mxenv.matrix import FAILS, WORKS, stem
+from mxenv.operator_runs import BAD, Ended
 from mxenv.operator_table import Entry, Grade, How
 from mxenv.verdict import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from mxenv.operator_runs import Run, Runs
     from mxenv.operator_table import Table
     from mxenv.verdict import Evidence
 
 OWN = ("aten", "prims", "prim", "c10d", "_c10d_functional", "quantized", "inductor")
 """The namespaces of torch itself; whatever else calls itself an operator was added to it."""
 SLOW, OPEN = "slow", "unknown"
+GRADES = {Ended.RAN: Grade.RAN, Ended.VERIFIED: Grade.VERIFIED}
+"""How well an operator is known to work that ended so."""
+GRADE = {grade: place for place, grade in enumerate(Grade)}
 
 
 class Basis(StrEnum):
@@ -93,6 +98,8 @@ class Platform:
     known: tuple[Known, ...] = ()
     why: str = ""
     """Why nothing is known of its own build of torch, if somebody said so."""
+    runs: Runs | None = None
+    """What came of running operators there, with that build of torch."""
 
     @property
     def asked(self) -> Table | None:
@@ -138,12 +145,37 @@ def _decide(
     for row in rows:
         if row.kind in FAILS and _sure(row, platform):
             return _by(row, Class.UNSUPPORTED, f"{row.kind}: {row.said}")
+    ran = platform.runs.of(operator, dtypes) if platform.runs else None
+    if ran and (failed := _failed(ran)):
+        return failed
     if table is None:
-        return _weighed(
-            Decision(found=Class.UNKNOWN, said=_nothing_known(platform)), rows, platform
-        )
-    plain = _of_table(operator, dtypes, table, platform, above)
+        plain = Decision(found=Class.UNKNOWN, said=_nothing_known(platform))
+    else:
+        plain = _of_table(operator, dtypes, table, platform, above)
+    if ran and ran.ended in GRADES:
+        plain = _graded(plain, ran)
+    if plain.grade is Grade.VERIFIED:
+        return plain  # whatever is doubted elsewhere, here it is right
     return plain if plain.outcome is Outcome.INCOMPATIBLE else _weighed(plain, rows, platform)
+
+
+def _failed(run: Run) -> Decision | None:
+    """Return what follows from a run that did not go well; nothing, if it did, or is not known."""
+    said = (
+        f"{run.ended} when it was run: {run.said}" if run.said else f"{run.ended} when it was run"
+    )
+    if run.ended in BAD:
+        return Decision(found=Class.UNSUPPORTED, said=said)
+    return Decision(found=Class.UNKNOWN, said=said) if run.ended is Ended.COARSE else None
+
+
+def _graded(plain: Decision, run: Run) -> Decision:
+    """Return what becomes of an operator that came to a good end when it was run."""
+    grade = GRADES[run.ended]
+    if plain.found in {Class.SUPPORTED, Class.INDIRECT, Class.FALLBACK}:
+        best = plain.grade if plain.grade and GRADE[plain.grade] > GRADE[grade] else grade
+        return replace(plain, said=f"{plain.said}; {grade} when it was run", grade=best)
+    return Decision(found=Class.SUPPORTED, said=f"{grade} when it was run", grade=grade)
 
 
 def _weighed(plain: Decision, rows: Sequence[Known], platform: Platform) -> Decision:
