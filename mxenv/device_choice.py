@@ -59,18 +59,28 @@ MATH = (
     f"{ATTENTION}attention_math _softmax _safe_softmax bmm expand _unsafe_view view mul.Scalar"
     " mul.Tensor transpose.int clone add.Tensor add_.Tensor tril logical_not masked_fill_.Scalar"
     " ones full scalar_tensor where.self zeros_like empty_like div_.Scalar bernoulli_.float"
+    " _to_copy"
 )
 """What attention is made of where no kernel of its own fits."""
+
+LAID = " clone view _unsafe_view"
+"""What may follow a kernel whose result lies in memory otherwise than that of another."""
+MATH_BACKWARD = (
+    "_softmax_backward_data bmm mul.Scalar mul.Tensor transpose.int view _unsafe_view clone expand"
+    " unsqueeze squeeze.dim sum.dim_IntList masked_fill.Scalar where.self scalar_tensor add.Tensor"
+    " _to_copy"
+)
+"""What follows from it, backwards."""
 
 _FIXED = (
     Choice(
         id="attention",
         alternatives=(
             _way(f"{ATTENTION}flash_attention", CUDA | {"XPU"}),
-            _way(f"{ATTENTION}efficient_attention", CUDA),
+            # A mask is filled up to a multiple of eight, and made as large as what it masks.
+            _way(f"{ATTENTION}efficient_attention expand constant_pad_nd slice.Tensor{LAID}", CUDA),
             _way(f"{ATTENTION}cudnn_attention", CUDA),
-            # What it returns lies in memory as its query does, and may have to be laid out anew.
-            _way(f"{ATTENTION}flash_attention_for_cpu clone", CPU),
+            _way(f"{ATTENTION}flash_attention_for_cpu{LAID}", CPU),
             _way(f"{ATTENTION}fused_attention_overrideable", OTHERS),
             _way(MATH),
         ),
@@ -84,7 +94,7 @@ _FIXED = (
             _way(f"{ATTENTION}cudnn_attention_backward", CUDA),
             _way(f"{ATTENTION}flash_attention_for_cpu_backward", CPU),
             _way(f"{ATTENTION}fused_attention_overrideable_backward", OTHERS),
-            _way("_softmax_backward_data bmm masked_fill.Scalar", telling=False),
+            _way(MATH_BACKWARD, telling=False),
         ),
         source=SDP,
     ),
@@ -132,7 +142,7 @@ _FIXED = (
         id="recurrent network",
         alternatives=(
             _way("_cudnn_rnn", CUDA),
-            _way("mkldnn_rnn_layer", CPU),
+            _way("mkldnn_rnn_layer transpose.int select.int stack clone detach", CPU),
             _way("_thnn_fused_lstm_cell", CUDA),
             _way("_thnn_fused_gru_cell", CUDA),
             _way("addmm t unsafe_chunk sigmoid_ tanh tanh_ mul.Tensor", telling=False),
@@ -141,8 +151,27 @@ _FIXED = (
     ),
     Choice(
         id="recurrent network, backward",
-        alternatives=(_way("_cudnn_rnn_backward", CUDA), _way("mkldnn_rnn_layer_backward", CPU)),
+        alternatives=(
+            _way("_cudnn_rnn_backward", CUDA),
+            _way("mkldnn_rnn_layer_backward transpose.int select.int stack clone detach", CPU),
+        ),
         source="aten/src/ATen/native/RNN.cpp: use_cudnn, use_mkldnn",
+    ),
+    Choice(
+        id="layer of a transformer",
+        alternatives=(
+            _way("_transformer_encoder_layer_fwd", CPU | CUDA | {"PrivateUse1"}),
+            _way("native_layer_norm addmm add.Tensor", OTHERS - {"PrivateUse1"}, telling=False),
+        ),
+        source="torch/nn/modules/transformer.py: TransformerEncoderLayer.forward",
+    ),
+    Choice(
+        id="attention of many heads",
+        alternatives=(
+            _way("_native_multi_head_attention", CPU | CUDA | {"PrivateUse1"}),
+            _way("addmm bmm _softmax", OTHERS - {"PrivateUse1"}, telling=False),
+        ),
+        source="torch/nn/modules/activation.py: MultiheadAttention.forward",
     ),
     Choice(
         id="connectionist temporal classification",
@@ -158,9 +187,18 @@ _FIXED = (
         id="a number put into a part of a tensor",
         alternatives=(
             _way("scalar_tensor view expand copy_", CARDS, telling=False),
-            _way("fill_.Tensor", CPU, telling=False),
+            _way("fill_.Tensor lift_fresh", CPU, telling=False),
         ),
-        source="aten/src/ATen/TensorIndexing.h: scalarToTensor, copy_to",
+        source="aten/src/ATen/TensorIndexing.h: scalarToTensor, copy_to;"
+        " torch/csrc/autograd/python_variable_indexing.cpp: valueToTensor",
+    ),
+    Choice(
+        id="a tensor moved to where it may be already",
+        alternatives=(
+            _way("_to_copy", CARDS, telling=False),
+            _way("to.device", CPU, telling=False),
+        ),
+        source="aten/src/ATen/native/TensorConversions.cpp: to_will_alias",
     ),
     Choice(
         id="sampling of a grid",
@@ -191,12 +229,17 @@ LISTS = (
     ("zero_.default", "zero_.default"),
 )
 """What an optimiser calls for all weights at once, and what for each in its turn."""
+STEPS = " _local_scalar_dense lift_fresh"
+"""How many steps were taken is read once or twice, and one more is added as a tensor."""
 CHOICES = (
     *_FIXED,
     *(
         Choice(
             id=f"optimiser: {lists}",
-            alternatives=(_way(f"_foreach_{lists}", CARDS), _way(each, CPU, telling=False)),
+            alternatives=(
+                _way(f"_foreach_{lists}{STEPS}", CARDS),
+                _way(f"{each}{STEPS}", CPU, telling=False),
+            ),
             source="torch/optim/optimizer.py: _default_to_fused_or_foreach",
         )
         for lists, each in LISTS

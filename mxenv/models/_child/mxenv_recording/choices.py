@@ -34,7 +34,7 @@ class Choices:
         try:
             for name, kernel in self.kernels().items():
                 library.impl(name, kernel, KEY)
-            with _lists():
+            with _lists(), _layers():
                 yield self
         finally:
             library._destroy()
@@ -132,8 +132,10 @@ class Choices:
     def _recurrent(self, mode: int, value: Any, state: Any, weights: Any, rest: Any) -> Any:
         has_biases, layers, dropout, train, both, batch_first = rest
         self.ledger.assume("device", "aten::_cudnn_rnn.default", "in one kernel")
+        with torch._C._DisableTorchDispatch():  # it is none of the model's own
+            packed = torch.empty(0, dtype=value.dtype, device=value.device)
         return ATEN._cudnn_rnn.default(
-            *(value, weights, 4 if has_biases else 2, None, *state, mode),
+            *(value, weights, 4 if has_biases else 2, packed, *state, mode),
             *(state[0].shape[-1], 0, layers, batch_first, dropout, train, both, [], None),
         )
 
@@ -181,6 +183,19 @@ def _bias(mask: Any, query: Any, key: Any) -> Any:
     if wide % STEP:
         mask = torch.nn.functional.pad(mask, (0, STEP - wide % STEP))[..., :wide]
     return mask.expand(query.shape[0], query.shape[1], query.shape[2], key.shape[2])
+
+
+@contextmanager
+def _layers() -> Iterator[None]:
+    """Let layers of transformers take the fast way that they have on cards known by name."""
+    import torch.utils.backend_registration as backends  # noqa: PLC0415 - patched where it is kept
+
+    before = backends._privateuse1_backend_name
+    backends._privateuse1_backend_name = "meta"
+    try:
+        yield
+    finally:
+        backends._privateuse1_backend_name = before
 
 
 @contextmanager

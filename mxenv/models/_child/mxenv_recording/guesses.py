@@ -103,7 +103,10 @@ class Guesses:
 
     def moved(self, func: Any, args: Any, kwargs: Any) -> Any:
         device = kwargs.get("device")
-        if not meta(args[0]) or device is None or torch.device(device).type == "meta":
+        if device is None or meta(args[0]) == (torch.device(device).type == "meta"):
+            return NotImplemented
+        if not meta(args[0]):
+            self.note("device", func, "a tensor that is made on the CPU is moved to the card")
             return NotImplemented
         self.note("value", func, "what is taken to the CPU has no values")
         return func(*args, **{**kwargs, "device": torch.device("meta")})
