@@ -5,25 +5,21 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from mxenv import distribution, image, image_reader, table
+from mxenv import image, image_reader, table
 from mxenv.errors import LockError
 from mxenv.lock import (
     MACHINES,
     PEP751,
     SCHEMA,
-    WHEELHOUSE,
     Base,
     Built,
     Lock,
-    Package,
     Provided,
     Recipe,
     Relied,
-    Source,
     Target,
-    Wheel,
-    public_url,
 )
+from mxenv.lock_packages import NORMALISED, packages, sha256
 from mxenv.verdict import Outcome
 
 if TYPE_CHECKING:
@@ -36,14 +32,46 @@ if TYPE_CHECKING:
 TARGET = ("platform", "python", "prefix", "interpreter", "purelib", "platlib", "scripts", "data")
 
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
-_SHA256 = re.compile(r"[0-9a-f]{64}")
-_PIN = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*==[^\s;,]+ --hash=sha256:[0-9a-f]{64}")
-_NORMALISED = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 
 
 def parse(text: str, *, context: str) -> Lock:
     """Return the lock that ``text`` is; `LockError` names ``context`` and the place in it."""
     root = table.document(text, context=context, error=LockError)
+    tool = _tool(root)
+    target = _target(tool.table("target", required=True))
+    _check_environment(root, target)
+    added, provided = packages(root), _provided(tool)
+    for index, package in enumerate(added):
+        if package.name in dict(provided):
+            message = f"{package.name!r} is provided by the base, which is never replaced"
+            root.fail(f"packages[{index}]", message, hint="run `mxenv lock` again")
+    return Lock(
+        name=image_reader.named(tool),
+        inputs=_digest(tool, "inputs"),
+        accelerator=tool.text("accelerator"),
+        base=_base(tool),
+        target=target,
+        packages=added,
+        requires=image_reader.requirements(tool),
+        bytecode=tool.flag("bytecode"),
+        provided=tuple(Provided(name=n, version=v) for n, v in provided),
+        facts=tool.pairs("facts"),
+        variables=image_reader.variables(tool),
+        files=tuple(map(_file, image_reader.distinct(tool.tables("files"), "sha256"))),
+        models=tool.texts("models"),
+        inventories=_inventories(tool.tables("inventories")),
+        system=image_reader.system_packages(tool, "system"),
+        run=_steps(tool),
+        host=tool.texts("host"),
+        relied=_relied(tool),
+        waivers=tuple(image_reader.waiver(entry) for entry in tool.tables("waivers")),
+        built=_built(tool),
+        recipe=_recipe(tool),
+    )
+
+
+def _tool(root: Table) -> Table:
+    """Return ``[tool.mxenv]`` of a lock whose formats are known, and which says nothing else."""
     if (version := root.text("lock-version")) != PEP751:
         root.fail("lock-version", f"{version!r} is not known", hint=f"this mxenv knows {PEP751}")
     root.only("lock-version", "environments", "requires-python", "created-by", "packages", "tool")
@@ -58,38 +86,13 @@ def parse(text: str, *, context: str) -> Lock:
         *("base", "target", "provided", "facts", "variables", "files", "relied", "waivers"),
         *("image", "run", "bytecode", "inventories"),
     )
-    target = _target(tool.table("target", required=True))
-    _check_environment(root, target)
-    packages, provided = _packages(root), _provided(tool)
-    for index, package in enumerate(packages):
-        if package.name in dict(provided):
-            message = f"{package.name!r} is provided by the base, which is never replaced"
-            root.fail(f"packages[{index}]", message, hint="run `mxenv lock` again")
-    return Lock(
-        name=image_reader.named(tool),
-        inputs=_digest(tool, "inputs"),
-        accelerator=tool.text("accelerator"),
-        base=_base(tool),
-        target=target,
-        packages=packages,
-        requires=image_reader.requirements(tool),
-        bytecode=tool.flag("bytecode"),
-        provided=tuple(Provided(name=n, version=v) for n, v in provided),
-        facts=tool.pairs("facts"),
-        variables=image_reader.variables(tool),
-        files=tuple(map(_file, image_reader.distinct(tool.tables("files"), "sha256"))),
-        models=tool.texts("models"),
-        inventories=_inventories(tool.tables("inventories")),
-        system=image_reader.system_packages(tool, "system"),
-        run=tuple(
-            image_reader.script(tool, f"run[{index}]", text)
-            for index, text in enumerate(tool.texts("run"))
-        ),
-        host=tool.texts("host"),
-        relied=_relied(tool),
-        waivers=tuple(image_reader.waiver(entry) for entry in tool.tables("waivers")),
-        built=_built(tool),
-        recipe=_recipe(tool),
+    return tool
+
+
+def _steps(tool: Table) -> tuple[str, ...]:
+    return tuple(
+        image_reader.script(tool, f"run[{index}]", text)
+        for index, text in enumerate(tool.texts("run"))
     )
 
 
@@ -104,13 +107,6 @@ def _digest(entry: Table, name: str) -> str:
     value = entry.text(name)
     if not _DIGEST.fullmatch(value):
         entry.fail(name, f"{value!r} is no digest", hint="sha256: and 64 hexadecimal digits")
-    return value
-
-
-def _sha256(entry: Table, name: str = "sha256") -> str:
-    value = entry.text(name)
-    if not _SHA256.fullmatch(value):
-        entry.fail(name, f"{value!r} is not 64 hexadecimal digits")
     return value
 
 
@@ -157,111 +153,12 @@ def _links(entry: Table) -> tuple[tuple[str, str], ...]:
     return tuple((path, image_reader.place(entry, path)) for path in sorted(entry.values))
 
 
-def _packages(root: Table) -> tuple[Package, ...]:
-    if "packages" not in root.values:
-        root.fail("packages", "missing")
-    packages: dict[str, Package] = {}
-    for entry in root.tables("packages"):
-        entry.only("name", "version", "requires-python", "wheels", "sdist", "tool")
-        name = entry.text("name")
-        if not _NORMALISED.fullmatch(name):
-            entry.fail("name", f"{name!r} is not normalised", hint="PEP 503: lower case, with -")
-        if name in packages:
-            entry.fail("name", f"{name!r} is locked twice")
-        wheels = entry.tables("wheels")
-        if len(wheels) != 1:
-            entry.fail("wheels", f"{len(wheels)} wheels for {name!r}; a lock is for one target")
-        version = entry.text("version")
-        packages[name] = Package(
-            name=name,
-            version=version,
-            wheel=_wheel(wheels[0], name, version),
-            requires_python=entry.text("requires-python", ""),
-            source=_source(entry, name),
-        )
-    return tuple(packages.values())
-
-
-def _wheel(entry: Table, package: str, version: str) -> Wheel:
-    from packaging.utils import (  # noqa: PLC0415 - imported late: only who reads a lock needs it
-        InvalidWheelFilename,
-        parse_wheel_filename,
-    )
-    from packaging.version import InvalidVersion, Version  # noqa: PLC0415 - the same
-
-    entry.only("name", "path", "url", "size", "hashes")
-    name = entry.text("name")
-    try:
-        held, held_version, _, _ = parse_wheel_filename(name)
-        agree = held == package and held_version == Version(version)
-    except InvalidWheelFilename as fault:
-        entry.fail("name", str(fault))
-    except InvalidVersion:
-        entry.fail("name", f"not a wheel of {package} {version!r}, which is no version")
-    if not agree or "/" in name:
-        entry.fail("name", f"{name!r} is not a wheel of {package} {version}")
-    url = _place(entry, name)
-    hashes = entry.table("hashes", required=True)
-    hashes.only("sha256")
-    return Wheel(name=name, sha256=_sha256(hashes), size=entry.integer("size", 0), url=url)
-
-
-def _place(entry: Table, name: str) -> str:
-    """Return the URL of a wheel; what has none lies in the wheelhouse."""
-    if "url" not in entry.values:
-        if (path := entry.text("path")) != f"{WHEELHOUSE}/{name}":
-            entry.fail("path", f"{path!r} is not {WHEELHOUSE}/ and the file's name")
-        return ""
-    url = entry.text("url")
-    if public_url(url) != url:
-        # What is wrong with it may be a password, and is not repeated.
-        hint = "https:// or http://, without a login, a question mark or a fragment"
-        entry.fail("url", "is no URL that everybody may see", hint=hint)
-    if "path" in entry.values:
-        entry.fail("path", "stands beside a URL: installers would never look at that")
-    return url
-
-
-def _source(entry: Table, package: str) -> Source | None:
-    if "sdist" not in entry.values and "tool" not in entry.values:
-        return None
-    sdist = entry.table("sdist", required=True)
-    sdist.only("name", "path", "size", "hashes")
-    name = sdist.text("name")
-    if distribution.project_of(name) != package or name.endswith(".whl") or "/" in name:
-        sdist.fail("name", f"{name!r} is not a source distribution of {package}")
-    if (path := sdist.text("path")) != f"{WHEELHOUSE}/{name}":
-        sdist.fail("path", f"{path!r} is not {WHEELHOUSE}/ and the file's name")
-    hashes = sdist.table("hashes", required=True)
-    hashes.only("sha256")
-    tool = entry.table("tool", required=True)
-    tool.only("mxenv")
-    mxenv = tool.table("mxenv", required=True)
-    mxenv.only("build")
-    build = mxenv.table("build", required=True)
-    build.only("builder", "python", "epoch", "requires")
-    requires = build.texts("requires")
-    for index, pin in enumerate(requires):
-        if not _PIN.fullmatch(pin):
-            hint = "as 'hatchling==1.27.0 --hash=sha256:' and 64 hexadecimal digits"
-            build.fail(f"requires[{index}]", f"{pin!r} is no exact requirement", hint=hint)
-    return Source(
-        name=name,
-        sha256=_sha256(hashes),
-        size=sdist.integer("size", 0),
-        builder=build.text("builder"),
-        python=build.text("python"),
-        epoch=build.integer("epoch"),
-        requires=requires,
-    )
-
-
 def _provided(tool: Table) -> tuple[tuple[str, str], ...]:
     from packaging.version import InvalidVersion, Version  # noqa: PLC0415 - imported late
 
     entry = tool.table("provided")
     for name, version in (pairs := tool.pairs("provided")):
-        if not _NORMALISED.fullmatch(name):
+        if not NORMALISED.fullmatch(name):
             entry.fail(name, "not normalised", hint="PEP 503: lower case, with -")
         try:
             Version(version)
@@ -271,8 +168,7 @@ def _provided(tool: Table) -> tuple[tuple[str, str], ...]:
 
 
 def _file(entry: Table) -> tuple[AddedFile, str]:
-    file, sha256 = image_reader.added_file(entry), _sha256(entry)
-    return file, sha256
+    return image_reader.added_file(entry), sha256(entry)
 
 
 def _inventories(entries: Sequence[Table]) -> tuple[Inventoried, ...]:
