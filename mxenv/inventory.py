@@ -150,7 +150,10 @@ class Inventory:
     """Why it is not known to be whole; an inventory with a gap proves nothing to be enough."""
 
     def __post_init__(self) -> None:
-        """Sort what has no order of its own, and count one thing once."""
+        """Sort what has no order of its own, count one thing once, and keep what can be written."""
+        for name in self.__dataclass_fields__:
+            if not _plain(value := getattr(self, name)):
+                object.__setattr__(self, name, _writable(value))
         for name in ("inputs", "tools", "packages", "formats", "hits", "gaps"):
             object.__setattr__(self, name, tuple(sorted(set(getattr(self, name)))))
         object.__setattr__(self, "uses", tuple(_merged(self.uses)))
@@ -174,6 +177,28 @@ class Inventory:
             document(self), sort_keys=True, separators=(",", ":"), ensure_ascii=False
         )
         return f"sha256:{hashlib.sha256(canonical.encode()).hexdigest()}"
+
+
+def _plain(value: object) -> bool:
+    """Return whether ``value`` has no character that might not be written: nearly none has."""
+    if isinstance(value, str):
+        return value.isascii()
+    if isinstance(value, tuple):
+        return all(map(_plain, value))
+    names = getattr(value, "__dataclass_fields__", ())
+    return all(_plain(getattr(value, name)) for name in names)
+
+
+def _writable(value: object) -> object:
+    """Return ``value`` with ``?`` for half characters, which JSON may have and UTF-8 has not."""
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode(errors="replace").decode()
+    if isinstance(value, tuple):
+        return tuple(map(_writable, value))
+    if not isinstance(value, Use | Kernel | Assumption | Stored | Hit):
+        return value
+    kept = {name: _writable(getattr(value, name)) for name in value.__dataclass_fields__}
+    return type(value)(**kept)  # type: ignore[arg-type] # of the types that they had
 
 
 def _merged(uses: Iterable[Use]) -> list[Use]:

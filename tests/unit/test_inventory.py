@@ -110,3 +110,18 @@ def test_what_has_to_be_there_is_missed() -> None:
 def test_what_is_usual_may_be_left_out() -> None:
     text = '{"schema": "mxenv.inventory/1", "name": "n", "reader": "r", "source": "s"}'
     assert inventory_file.from_json(text, context="f").mode == "inference"
+
+
+def test_half_characters_are_not_kept_and_whole_ones_are() -> None:
+    odd = replace(
+        WHOLE,
+        name="sch\u00f6n \ud800",
+        uses=(replace(ADD, module="a\ud800", samples=("[\udfff]",)),),
+        inputs=(("\ud800", "x"),),
+        gaps=("\ud800",),
+    )
+    assert (odd.name, odd.inputs, odd.gaps) == ("sch\u00f6n ?", (("?", "x"),), ("?",))
+    assert odd.uses == (replace(ADD, module="a?", samples=("[?]",)),)
+    text = inventory_file.to_json(odd)
+    assert inventory_file.from_json(text, context="f") == odd
+    assert odd.digest.startswith("sha256:")
