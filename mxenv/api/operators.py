@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from mxenv.matrix import Matrix
     from mxenv.models import Reader
     from mxenv.operator_decision import Platform
+    from mxenv.operator_runs import Runs
     from mxenv.verdict import Waiver
 
 SNAPSHOT = b"mxenv.snapshot/"
@@ -76,7 +77,7 @@ def inventory_of(
     known = readers()
     if reader is not None and reader not in known:
         raise UsageError(f"nothing reads {reader!r}", hint=f"one of {', '.join(known)}")
-    if not target or not _exists(Path(target)):
+    if not target or not (_exists(Path(target)) or known["torch"].claims(target)):
         raise UsageError("there is no such file", context=target, hint=_named(known))
     request = replace(request or Request(target=target), target=target)
     if reader is None:
@@ -129,17 +130,23 @@ def write_inventory(inventory: Inventory, path: Path) -> None:
 
 
 def place_of(
-    platform: str, matrix: Matrix, *, env: str | None = None, now: datetime
+    platform: str,
+    matrix: Matrix,
+    *,
+    env: str | None = None,
+    runs: Runs | None = None,
+    now: datetime,
 ) -> tuple[Cards, Platform]:
     """Return the cards that ``platform`` names, and what is known of its operators.
 
-    It is a model of card, a snapshot file or an address. ``env`` is whose torch counts, of a node.
+    It is a model of card, a snapshot file or an address. ``env`` is whose torch counts, of a node,
+    and ``runs`` what came of running operators there.
     """
     known = {card.casefold(): card for card in known_cards(matrix)}
     if card := known.get(platform.casefold()):
         if env is not None:
             raise UsageError(f"{card} is a model of card: it has no Python environment {env!r}")
-        return Cards(name=card, models=(card,)), operator_platform.of_card(card, matrix)
+        return Cards(name=card, models=(card,)), operator_platform.of_card(card, matrix, runs=runs)
     address = ADDRESS.fullmatch(platform) or platform in _plugins.names("transports")
     if not address and not _exists(Path(platform)):
         near = difflib.get_close_matches(platform.casefold(), known, n=1)
@@ -148,7 +155,7 @@ def place_of(
         said = f"{platform!r} is no card, no snapshot and no address"
         raise UsageError(said, hint=hint)
     snapshot = nodes.snapshot_of(platform, now=now)
-    return seen(snapshot), operator_platform.of_node(snapshot, matrix, env=env)
+    return seen(snapshot), operator_platform.of_node(snapshot, matrix, env=env, runs=runs)
 
 
 def is_place(target: str) -> bool:
@@ -219,6 +226,7 @@ def cover(  # noqa: PLR0913 - each is a question of its own, and has its default
     waivers: Sequence[Waiver] = (),
     each: bool = False,
     env: str | None = None,
+    runs: Runs | None = None,
     target: str = "",
     now: datetime,
     today: date,
@@ -228,7 +236,9 @@ def cover(  # noqa: PLR0913 - each is a question of its own, and has its default
     With ``each``, every place in code is a finding of its own, within the folder ``target``, and
     every operator. ``env`` is the environment of a node whose torch counts.
     """
-    cards, place = place_of(platform, matrix, env=env, now=now)
+    if runs is not None and runs.inventory != inventory.digest:
+        raise UsageError(f"the results are of another inventory, of {runs.model}")
+    cards, place = place_of(platform, matrix, env=env, runs=runs, now=now)
     coverage = operator_coverage.cover(inventory, place)
     root = _shown(target)
     found = tuple(suitability.findings(coverage, cards, matrix, each=each, root=root))
