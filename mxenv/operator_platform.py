@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 from mxenv import operator_table, version
 from mxenv.environment import select_env
+from mxenv.errors import UsageError
 from mxenv.facts import Absent, Fact, Observed, Snapshot, Unreadable, View
 from mxenv.operator_decision import Basis, Known, Platform
+from mxenv.operator_runs import fits
 from mxenv.ruling import guard
 from mxenv.selector import PACKAGE
 from mxenv.stack import stack
@@ -17,41 +19,67 @@ from mxenv.verdict import Outcome
 if TYPE_CHECKING:
     from mxenv.facts import Reading
     from mxenv.matrix import Matrix
+    from mxenv.operator_runs import Runs
     from mxenv.operator_table import Table
 
 KEY = "torch.operators"
 """The fact that holds a table, one for each environment whose interpreter was asked."""
 MODEL = ".device.model"
-CARD = f"metax{MODEL}"
-BUILDS = {"metax": "metax", "cu": "nvidia"}
+METAX = "metax"
+CARD = f"{METAX}{MODEL}"
+DEVICES = ("CUDA", "CPU")
+"""Keys for which torch itself has kernels."""
+BUILDS = {METAX: METAX, "cu": "nvidia"}
 """For whose cards a build of torch is, by the vendor of its build tag."""
 PLUG_INS = ("torch-fl",)
 """Distributions that bring a device of their own to a build of torch for the CPU."""
 
 
-def of_node(snapshot: Snapshot, matrix: Matrix, *, env: str | None = None) -> Platform:
-    """Return what is known of the operators of a node, in ``env`` if that is named."""
+def of_node(
+    snapshot: Snapshot, matrix: Matrix, *, env: str | None = None, runs: Runs | None = None
+) -> Platform:
+    """Return what is known of the operators of a node, in ``env`` if that is named.
+
+    ``runs`` is what came of running some; it has to be of that torch, and of such cards.
+    """
     chosen = select_env(snapshot, env)
     place, table, why = _table(snapshot, chosen if env is None else env, named=env is not None)
     basis = Basis.NOTHING
     if table is not None:
         why = _not_its_own(snapshot, place, table)
         basis = Basis.OTHER if why else Basis.TARGET
+    if runs is not None:
+        _check(runs, table if basis is Basis.TARGET else None, makers(snapshot), snapshot.node)
     return Platform(
         name=snapshot.node,
         table=table,
         basis=basis,
         known=known(snapshot, matrix, place or chosen),
         why=why,
+        runs=runs,
     )
 
 
-def of_card(card: str, matrix: Matrix) -> Platform:
+def of_card(card: str, matrix: Matrix, *, runs: Runs | None = None) -> Platform:
     """Return what is known of the operators of a model of card, of which nobody has a node."""
+    if runs is not None:
+        _check(runs, None, frozenset({METAX}), card)
     fact = Fact(key=CARD, instance=card, reading=Observed(card), source="named")
     taken_at = datetime(1970, 1, 1, tzinfo=UTC)
     place = Snapshot(node=card, view=View.HOST, taken_at=taken_at, facts=(fact,))
-    return Platform(name=card, known=known(place, matrix, None))
+    return Platform(name=card, known=known(place, matrix, None), runs=runs)
+
+
+def _check(runs: Runs, table: Table | None, cards: frozenset[str], name: str) -> None:
+    """Refuse results that are not of the platform: they would say something of another."""
+    why = fits(runs, table) if table is not None else ""
+    if table is None and not _made_for(runs.device.torch, runs.device.key, cards):
+        whose = f" of {', '.join(sorted(cards))}" if cards else ""
+        why = (
+            f"they are of torch {runs.device.torch} on {runs.device.name}, not of its cards{whose}"
+        )
+    if why:
+        raise UsageError(f"the results say nothing of {name}: {why}")
 
 
 def known(snapshot: Snapshot, matrix: Matrix, env: str | None) -> tuple[Known, ...]:
@@ -144,9 +172,16 @@ def _dark(snapshot: Snapshot) -> bool:
 
 
 def _fits(snapshot: Snapshot, env: str | None, table: Table, cards: frozenset[str]) -> bool:
+    """Return whether a build of torch, with what is installed beside it, is for these cards."""
+    there = (snapshot.reading(PACKAGE, f"{env}/{name}") for name in PLUG_INS)
+    plugged = any(isinstance(reading, Observed) for reading in there)
+    return (plugged and table.key not in DEVICES) or _made_for(table.torch, table.key, cards)
+
+
+def _made_for(torch: str, key: str, cards: frozenset[str]) -> bool:
     """Return whether a build of torch is for the cards that were seen."""
-    tag = version.tag(table.torch)
-    match table.key:
+    tag = version.tag(torch)
+    match key:
         case "CUDA" if tag is not None:
             return cards <= {BUILDS.get(tag.vendor, "")}
         case "CUDA":
@@ -155,5 +190,4 @@ def _fits(snapshot: Snapshot, env: str | None, table: Table, cards: frozenset[st
         case "CPU":
             return not cards
         case _:
-            there = (snapshot.reading(PACKAGE, f"{env}/{name}") for name in PLUG_INS)
-            return any(isinstance(reading, Observed) for reading in there)
+            return False

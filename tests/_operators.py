@@ -5,11 +5,12 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from mxenv import inventory_file, operator_table
+from mxenv import inventory_file, operator_runs_file, operator_table
 from mxenv import snapshot as snapshots
 from mxenv.api import nodes
 from mxenv.facts import Fact, Observed, Snapshot, View
 from mxenv.inventory import Inventory, Phase, Use
+from mxenv.operator_runs import Device, Ended, Run, Runs, Trial
 from mxenv.operator_table import Entry, How, Table
 
 if TYPE_CHECKING:
@@ -86,4 +87,23 @@ def model(path: Path, *operators: str, gaps: tuple[str, ...] = ()) -> Path:
         gaps=gaps,
     )
     path.write_text(inventory_file.to_json(inventory), encoding="utf-8")
+    return path
+
+
+def results(
+    path: Path, asked: Path, ended: Mapping[str, Ended], *, device: str = "cuda", torch: str = TORCH
+) -> Path:
+    """Write what came of running some operators of the inventory in the file ``asked``."""
+    inventory = inventory_file.from_json(asked.read_text(encoding="utf-8"), context="a test")
+    runs = Runs(
+        inventory=inventory.digest,
+        model=inventory.name,
+        device=Device(name=device, torch=torch),
+        runs=tuple(
+            Run(trial=Trial(operator=name, dtypes=("bf16", "bf16")), ended=end)
+            for name, end in ended.items()
+        ),
+    )
+    lines = [operator_runs_file.head(runs), *map(operator_runs_file.line, runs.runs)]
+    path.write_text("".join(lines), encoding="utf-8")
     return path

@@ -41,14 +41,27 @@ class Held:
     platforms: tuple[str, ...]
     matrix: _options.Matrices
     env: str | None = None
+    ran: Path | None = None
+    """What came of running the operators of the model on the platform."""
     waivers: tuple[Path, ...] = ()
+
+
+def refuse(held: Held, *, diff: bool) -> None:
+    """Refuse results that would be held against no platform, or against several."""
+    if held.ran is not None and (diff or len(held.platforms) != 1):
+        raise UsageError("--ran is what came of a run on one --platform: name that one alone")
 
 
 def judge(output: Output, model: Model, held: Held) -> NoReturn:
     """Print a verdict on the model for each platform; the worst is the status."""
-    from mxenv.api import operators, waiving  # noqa: PLC0415 - imported late: --help needs none
+    from mxenv.api import (  # noqa: PLC0415 - imported late: --help needs none
+        operator_runs,
+        operators,
+        waiving,
+    )
 
     known, answered = held.matrix.load(), waiving.read(held.waivers)
+    runs = operator_runs.read_results(held.ran) if held.ran is not None else None
     verdicts = [
         operators.cover(
             model.inventory,
@@ -57,6 +70,7 @@ def judge(output: Output, model: Model, held: Held) -> NoReturn:
             waivers=answered,
             each=output.format not in TOLD,
             env=held.env,
+            runs=runs,
             target=model.target,
             now=_options.now(),
             today=_options.today(),

@@ -39,6 +39,12 @@ class Asked(TypedDict):
     "--env", metavar="PREFIX", help="The Python environment of a node whose torch counts."
 )
 @click.option(
+    "--ran",
+    metavar="RESULTS",
+    type=_options.PATH,
+    help="What came of --run on the platform: how well each operator is known to work.",
+)
+@click.option(
     "--diff",
     metavar="OTHER",
     help="Name every thing in which OTHER asks for something else; with --platform, every operator "
@@ -86,6 +92,7 @@ def COMMAND(  # noqa: N802, PLR0913 - a constant; every option is an argument
     model: str,
     platform: tuple[str, ...],
     env: str | None,
+    ran: Path | None,
     diff: str | None,
     reader: str | None,
     run: bool,
@@ -97,11 +104,12 @@ def COMMAND(  # noqa: N802, PLR0913 - a constant; every option is an argument
 ) -> None:
     """Show what a model asks for, or hold it against a card; no card and no weights are needed.
 
-    MODEL is a folder with config.json, such a file, a file of weights (.safetensors, .gguf), a
-    tree of source code, or what --out wrote. Which operators a model calls is seen by walking
-    through it without weights, where torch and transformers are installed, or in the interpreter
-    that --python names. Of weights only headers are read: number formats and sizes. In source
-    code the places are found that a port has to look at, with -v each with its line.
+    MODEL is a folder with config.json, such a file, a file of weights (.safetensors, .gguf), an
+    exported program (.pt2, TorchScript, .onnx), a tree of source code, or what --out wrote.
+    Which operators a model calls is seen by walking through it without weights, where torch and
+    transformers are installed, or in the interpreter that --python names. Of weights only
+    headers are read: number formats and sizes. In source code the places are found that a port
+    has to look at, with -v each with its line.
 
     Held against a node whose torch was asked (`mxenv probe --operators`), every operator is in one
     class: supported, indirect, fallback, unsupported, custom or unknown.
@@ -112,7 +120,8 @@ def COMMAND(  # noqa: N802, PLR0913 - a constant; every option is an argument
     from mxenv.api import operators  # noqa: PLC0415 - imported late: --help needs none of it
     from mxenv.models import Request  # noqa: PLC0415 - imported late: as below
 
-    held = Held(platforms=platform, matrix=matrix, env=env, waivers=waivers)
+    held = Held(platforms=platform, matrix=matrix, env=env, ran=ran, waivers=waivers)
+    _ops_platform.refuse(held, diff=diff is not None)
     _ops_run.refuse(run=run, device=device, others=bool(platform) or diff is not None)
     if (diff is not None or not (platform or run)) and output.format not in PAGES:
         raise UsageError(

@@ -10,8 +10,9 @@ from typing import Any
 import jsonschema
 import pytest
 from _gated import mxenv
-from _operators import ENTRIES, TORCH, model, node, table
+from _operators import ENTRIES, TORCH, model, node, results, table
 
+from mxenv.operator_runs import Ended
 from mxenv.operator_table import Entry, How
 
 ROOT = Path(__file__).parents[2]
@@ -254,3 +255,45 @@ def test_a_model_and_a_node_are_not_compared(llama: Path, here: Path) -> None:
     )
     done = mxenv("ops", llama, "--platform", "C500", "--platform", "C550", "--diff", "N100")
     assert done.stderr == "error: --diff compares one --platform with another: name one\n"
+
+
+PAIR = ("aten::mm.default", "aten::add.Tensor")
+
+
+def test_what_was_run_says_how_well_operators_are_known_to_work(tmp_path: Path, here: Path) -> None:
+    asked = model(tmp_path / "asked.json", *PAIR)
+    good = results(tmp_path / "good.jsonl", asked, dict.fromkeys(PAIR, Ended.VERIFIED))
+    said = ops(asked, "--platform", here, "--ran", good, "-v", status=0)
+    assert "verified when it was run (verified); 10 of 20 calls" in said
+    bad = results(tmp_path / "bad.jsonl", asked, {"aten::mm.default": Ended.WRONG})
+    said = ops(asked, "--platform", here, "--ran", bad, status=1)
+    assert "incompatible  MX612  aten::mm.default\n    found     wrong when it was run; " in said
+
+
+def test_what_was_run_on_a_card_counts_where_nobody_asked_its_torch(tmp_path: Path) -> None:
+    asked = model(tmp_path / "asked.json", "aten::neg.default")
+    good = results(tmp_path / "good.jsonl", asked, {"aten::neg.default": Ended.VERIFIED})
+    ops(asked, "--platform", "C500", "--ran", good, status=0)
+
+
+def test_what_was_run_elsewhere_or_of_another_model_is_refused(tmp_path: Path, here: Path) -> None:
+    asked = model(tmp_path / "asked.json", "aten::mm.default")
+    ended = {"aten::mm.default": Ended.VERIFIED}
+    cpu = results(tmp_path / "cpu.jsonl", asked, ended, device="cpu", torch="2.13.0+cpu")
+    for platform, why in (
+        (here, f"they are of torch 2.13.0+cpu, and the platform has {TORCH}"),
+        (Path("C500"), "they are of torch 2.13.0+cpu on cpu, not of its cards of metax"),
+    ):
+        done = mxenv("ops", asked, "--platform", platform, "--ran", cpu)
+        assert done.exit_code == 2
+        name = platform.stem
+        assert done.stderr == f"error: the results say nothing of {name}: {why}\n"
+    other = model(tmp_path / "other.json", "aten::neg.default")
+    done = mxenv("ops", other, "--platform", here, "--ran", cpu)
+    assert done.stderr == "error: the results are of another inventory, of llama\n"
+    for words in ((), ("--platform", "C500", "--platform", "C550"), ("--diff", other)):
+        done = mxenv("ops", asked, *words, "--ran", cpu)
+        assert done.exit_code == 2
+        assert done.stderr == (
+            "error: --ran is what came of a run on one --platform: name that one alone\n"
+        )

@@ -11,6 +11,7 @@ from mxenv.errors import UsageError
 from mxenv.facts import Absent, Fact, Observed, Reading, Snapshot, Unreadable, View
 from mxenv.operator_decision import Basis
 from mxenv.operator_platform import KEY, known, makers, of_card, of_node
+from mxenv.operator_runs import Device, Runs
 from mxenv.operator_table import Entry, How, Table
 
 if TYPE_CHECKING:
@@ -207,3 +208,34 @@ def test_rows_count_where_they_are_about_the_place_or_may_be() -> None:
 def test_makers_are_those_whose_cards_were_seen() -> None:
     assert makers(node(C500, H100)) == {"metax", "nvidia"}
     assert makers(node(("metax.device.model", "", Absent()))) == frozenset()
+
+
+def runs(torch: str = METAX, device: str = "cuda") -> Runs:
+    return Runs(inventory="s", model="m", device=Device(name=device, torch=torch))
+
+
+def test_what_was_run_there_goes_with_the_platform() -> None:
+    assert of_node(with_torch(METAX, "CUDA", C500), NONE, runs=runs()).runs == runs()
+    assert of_node(node(C500), NONE, runs=runs()).runs == runs()
+    assert of_node(node(), NONE, runs=runs("2.13.0+cpu", "cpu")).runs is not None
+    assert of_card("C500", NONE, runs=runs()).runs == runs()
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "made", "why"),
+    [
+        (
+            with_torch(METAX, "CUDA", C500),
+            runs("2.6.0+metax3.0.0.3"),
+            f"they are of torch 2.6.0+metax3.0.0.3, and the platform has {METAX}",
+        ),
+        (node(C500), runs(CUDA), f"they are of torch {CUDA} on cuda, not of its cards of metax"),
+        (with_torch(CPU, "CPU", C500), runs(CPU, "cpu"), "not of its cards of metax"),
+        (node(), runs(METAX, "xla"), "on xla, not of its cards"),
+    ],
+)
+def test_what_was_run_elsewhere_is_refused(snapshot: Snapshot, made: Runs, why: str) -> None:
+    with pytest.raises(UsageError) as error:
+        of_node(snapshot, NONE, runs=made)
+    assert error.value.message.startswith("the results say nothing of n: ")
+    assert error.value.message.endswith(why)
