@@ -7,13 +7,12 @@ import hashlib
 import io
 import re
 import shlex
-import unicodedata
 from base64 import urlsafe_b64encode
 from contextlib import contextmanager
 from posixpath import relpath
 from typing import TYPE_CHECKING
 
-from mxenv.distribution import normalised, same_version
+from mxenv.engines._wheel_metadata import RECORD_LIMIT, distinct, folder, hashes, headers, refusal
 from mxenv.engines._zip import Archive, Member, unsafe
 from mxenv.errors import EngineError, WheelError
 from mxenv.frozen import frozen
@@ -25,9 +24,6 @@ if TYPE_CHECKING:
     from mxenv.engines._bytecode import Compiled, Modules
     from mxenv.lock import Package, Target
 
-RECORD_LIMIT = 64 * 1024 * 1024
-"""A RECORD of 200,000 files has some 30 MB."""
-
 ALGORITHMS = frozenset({"sha256", "sha384", "sha512"})
 """What a RECORD may use: "sha256 or better"."""
 
@@ -37,9 +33,6 @@ _METADATA = re.compile(r"\.(?:dist|egg)-info$|\.egg(?:-link)?$", re.IGNORECASE)
 LONGEST = 124
 """A longer interpreter's path, or one with a space, does not fit the first line of a script: with
 ``#!`` and the line's end that are the 127 bytes that every kernel reads."""
-
-IMPORTED = re.compile(r"\.(?:py|pth|so)$|\.dist-info/")
-"""What Python looks for by name, where two spellings of one name would be two modules of it."""
 
 SCRIPT = """\
 {shebang}
@@ -122,53 +115,16 @@ class _Plan:
         self.modules = modules
         self.target = target
         self.distribution = package.wheel.name.split("-")[0]
-        self.info = self._dist_info(package)
+        self.info = folder(archive, package)
         self.data = self.info.removesuffix(".dist-info") + ".data"
         self.root = self._root()
 
     def _refusal(self, member: str, message: str) -> WheelError:
-        return WheelError(message, context=f"{self.archive.name}: {member}")
-
-    def _dist_info(self, package: Package) -> str:
-        """Return the one metadata folder; it must be that of the package that was locked."""
-        tops = {name.partition("/")[0] for name in self.archive.members if "/" in name}
-        folders = sorted(top for top in tops if top.endswith(".dist-info"))
-        if len(folders) != 1:
-            found = ", ".join(folders) or "none"
-            raise self._refusal("*.dist-info", f"must be there once; found: {found}")
-        metadata = self._headers(f"{folders[0]}/METADATA")
-        name = normalised(metadata.get("name", ""))
-        if name != package.name or not same_version(metadata.get("version", ""), package.version):
-            raise self._refusal(
-                f"{folders[0]}/METADATA",
-                f"is {name} {metadata.get('version', '')}, "
-                f"but {package.name} {package.version} was locked",
-            )
-        self._named(folders[0], package)
-        return folders[0]
-
-    def _named(self, folder: str, package: Package) -> None:
-        """Refuse a metadata folder that is called after another distribution, or data of one."""
-        name, _, version = folder.removesuffix(".dist-info").rpartition("-")
-        if normalised(name) != package.name or not same_version(version, package.version):
-            raise self._refusal(
-                folder, f"is not named after {package.name} {package.version}, which was locked"
-            )
-        data = folder.removesuffix(".dist-info") + ".data"
-        for top in {name.partition("/")[0] for name in self.archive.members if "/" in name}:
-            if top.endswith(".data") and top != data:
-                raise self._refusal(top, f"is a folder of data, and not {data}")
-
-    def _headers(self, name: str) -> Mapping[str, str]:
-        """Return the headers of ``METADATA`` or ``WHEEL``, their names in lower case."""
-        text = self.archive.read(name, RECORD_LIMIT).decode("utf-8", "replace")
-        head = re.split(r"\r?\n\r?\n", text, maxsplit=1)[0]
-        lines = (line.partition(":") for line in head.splitlines() if line[:1].strip())
-        return {key.strip().lower(): value.strip() for key, _, value in reversed(list(lines))}
+        return refusal(self.archive, member, message)
 
     def _root(self) -> str:
         """Return where the root of the wheel goes."""
-        wheel = self._headers(f"{self.info}/WHEEL")
+        wheel = headers(self.archive, f"{self.info}/WHEEL")
         version = wheel.get("wheel-version", "")
         if not version.startswith("1."):
             raise self._refusal(f"{self.info}/WHEEL", f"has Wheel-Version {version!r}, not 1.x")
@@ -243,8 +199,8 @@ class _Plan:
 
     def _members(self) -> Iterator[Installed]:
         """Yield the files of the wheel, each checked to be in its RECORD."""
-        hashes = self._hashes()
-        self._distinct()
+        hashed = hashes(self.archive, self.info)
+        distinct(self.archive)
         left_out = {
             f"{self.info}/{name}"
             # The first three are the installer's own to write; a signature is over the old RECORD.
@@ -253,7 +209,7 @@ class _Plan:
         for member in self.archive.members.values():
             if member.name in left_out:
                 continue
-            hash_, size = hashes.get(member.name, (None, ""))
+            hash_, size = hashed.get(member.name, (None, ""))
             if hash_ is None:
                 raise self._refusal(member.name, "is not in RECORD")
             if size not in {"", str(member.size)}:
@@ -263,35 +219,6 @@ class _Plan:
             # Bytecode belongs to the interpreter that made it; a wheel's could say anything.
             if "__pycache__" not in member.name.split("/"):
                 yield self._placed(member, hash_)
-
-    def _distinct(self) -> None:
-        """Refuse two members whose names are one to people, or to Python on some disk.
-
-        Names that differ in case alone are two on Linux, and headers of C have such names.
-        """
-        seen: dict[str, str] = {}
-        for name in self.archive.members:
-            plain = unicodedata.normalize("NFKC", name)
-            keys = (plain, plain.casefold()) if IMPORTED.search(name) else (plain,)
-            for key in dict.fromkeys(keys):
-                other = seen.setdefault(key, name)
-                if other != name:
-                    raise self._refusal(name, f"is there twice, as {other} as well")
-
-    def _hashes(self) -> Mapping[str, tuple[str, str]]:
-        """Return what RECORD says of each file: hash and size."""
-        name = f"{self.info}/RECORD"
-        try:
-            text = self.archive.read(name, RECORD_LIMIT).decode()
-            rows = [row for row in csv.reader(io.StringIO(text)) if row]
-            found = {path: (hash_.rstrip("="), size) for path, hash_, size in rows}
-        except (ValueError, csv.Error) as error:
-            raise self._refusal(name, "is no table of path, hash and size") from error
-        said: dict[str, tuple[str, ...]] = {}
-        for row in rows:
-            if said.setdefault(row[0], tuple(row)) != tuple(row):
-                raise self._refusal(name, f"says two things of {row[0]!r}")
-        return found
 
     def _placed(self, member: Member, hash_: str) -> Installed:
         """Return where a file goes, by the folder that it lies in."""
