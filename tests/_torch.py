@@ -10,7 +10,7 @@ from pathlib import Path
 VARIABLE = "MXENV_TEST_TORCH"
 """Names an interpreter that has `MODULES`."""
 DEFAULT = Path(__file__).parent.parent / ".venv-torch" / "bin" / "python"
-MODULES = ("torch", "transformers", "diffusers", "onnx", "numpy")
+MODULES = ("torch", "transformers", "diffusers", "onnx", "numpy", "triton")
 
 
 def torch_python() -> str:

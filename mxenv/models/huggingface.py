@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,7 +42,10 @@ def read(request: Request) -> Inventory:
         "trust": request.trust_remote_code,
     }
     try:
-        answer = run_child("record.py", asked, python=request.python, seconds=request.seconds)
+        with tempfile.TemporaryDirectory(prefix="mxenv-") as kept:
+            # transformers copies code that a model brings along, before it is run.
+            asked["modules"] = kept
+            answer = run_child("record.py", asked, python=request.python, seconds=request.seconds)
     except ModelError as error:
         # A refusal names a place in the model; what lies in no file of it names the interpreter.
         if error.context == CONFIG:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from pathlib import Path
 
 import jsonschema
@@ -91,3 +92,16 @@ def test_what_is_not_there_or_damaged_is_refused_in_one_line(
         with pytest.raises(ModelError) as caught:
             READERS[name].read(Request(target=str(target)))
         assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", OF_TORCH)
+def test_one_that_runs_a_model_says_what_to_install_where(name: str, tmp_path: Path) -> None:
+    bare = tmp_path / "python"
+    bare.write_text(f'#!/bin/sh\nexec {sys.executable} -I -S "$@"\n')
+    bare.chmod(0o755)
+    (tmp_path / "config.json").write_text('{"model_type": "llama"}', encoding="utf-8")
+    target = "package.module:make" if name == "torch" else str(tmp_path)
+    assert "torch" in READERS[name].needs
+    with pytest.raises(ModelError, match="torch is not installed there") as caught:
+        READERS[name].read(Request(target=target, python=str(bare)))
+    assert f"{bare} -m pip install torch" in caught.value.hint

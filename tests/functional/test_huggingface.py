@@ -49,6 +49,31 @@ CODE = """
     library.define("halves(Tensor x) -> Tensor[]")
     library.impl("halves", lambda x: [x, x], "CPU")
 
+    def double():
+        import triton
+        import triton.language as tl
+
+        @triton.autotune(configs=[triton.Config({"B": 64}), triton.Config({"B": 128})], key=["n"])
+        @triton.jit
+        def double(x, y, n, B: tl.constexpr):
+            i = tl.program_id(0) * B + tl.arange(0, B)
+            tl.store(y + i, tl.load(x + i, mask=i < n) * 2, mask=i < n)
+
+        return double
+
+    class Twice(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            y = torch.empty_like(x)
+            double()[(1,)](x, y, x.numel())
+            return y
+
+        @staticmethod
+        def backward(ctx, g):
+            y = torch.empty_like(g)
+            double()[(1,)](g, y, g.numel())
+            return y
+
     class OwnConfig(PretrainedConfig):
         model_type = "own"
 
@@ -66,6 +91,8 @@ CODE = """
                 x = torch.ops.own.twice(x)
             if self.config.kind == "halves":
                 x = torch.ops.own.halves(x)[1] + x.numpy().sum()
+            if self.config.kind == "triton":
+                x = Twice.apply(x)
             if self.config.kind == "fetch":
                 import urllib.request
                 urllib.request.urlopen("http://127.0.0.1:9/")
@@ -213,6 +240,20 @@ class TestOwnCode:
         found = read(tmp_path / "own", config, torch_python, trust_remote_code=True)
         assert "own::halves.default" in found.operators
         assert [one.said for one in found.assumptions if one.kind == "size"]
+
+    def test_kernels_that_no_dispatcher_sees_are_caught_forwards_and_backwards(
+        self, torch_python: str, tmp_path: Path
+    ) -> None:
+        config = {**OWN, "kind": "triton"}
+        how = {"trust_remote_code": True, "train": True}
+        found = read(tmp_path / "own", config, torch_python, **how)
+        assert {(one.kind, one.phase) for one in found.kernels} == {
+            ("triton", Phase.FORWARD),
+            ("triton", Phase.BACKWARD),
+        }
+        assert all(one.name.startswith("double (code.py:") for one in found.kernels)
+        assert all(one.site.startswith("code.py:") for one in found.kernels)
+        assert dict(found.packages)["triton"]
 
     def test_nothing_is_fetched(self, torch_python: str, tmp_path: Path) -> None:
         config = {**OWN, "kind": "fetch"}

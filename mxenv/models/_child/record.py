@@ -22,6 +22,8 @@ def main() -> None:
 
 def _answer(asked: dict[str, Any]) -> dict[str, Any]:
     _offline()
+    if "modules" in asked:
+        os.environ["HF_MODULES_CACHE"] = asked["modules"]
     unknown: list[str] = []
     for module in ("torch", *asked.get("needs", ())):
         problem = _imported(module)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from typing import Any
 
@@ -14,6 +15,8 @@ FORMS = 64
 """Sets of shapes of one operator, phase and formats that are looked at for samples."""
 LIST = 3
 """Elements of a list of tensors that a sample keeps: as many of each list, so it stays a call."""
+BROUGHT = re.compile(r"/transformers_modules/[^/]+/(?:[0-9a-f]{8,}/)?")
+"""Where transformers puts the code that a model brings along."""
 LONGEST = 4000
 """Characters of a sample; what is longer is not kept."""
 NAMES = {
@@ -224,7 +227,10 @@ def raise_unknown(value: Any) -> None:
 
 
 def relative(file: str) -> str:
-    """Return a file as it is found where packages are installed."""
+    """Return a file as it is found where packages are installed; of a model's own, its name."""
+    brought = BROUGHT.search(file)
+    if brought:
+        return file[brought.end() :]
     roots = [root for root in sys.path if root and file.startswith(root.rstrip("/") + "/")]
     longest = max(roots, key=len, default="")
     return file[len(longest.rstrip("/")) + 1 :] if longest else file.rpartition("/")[2]

@@ -12,7 +12,6 @@ from mxenv_recording.ledger import relative
 
 OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep  # noqa: PTH120, PTH100
 TORCH = os.path.dirname(torch.__file__) + os.sep  # noqa: PTH120 - compared as text
-NOWHERE = ("", "")
 
 
 class Places:
@@ -50,7 +49,9 @@ class Places:
         """Return the module and the line that an operator is called from."""
         node = torch._C._current_autograd_node()
         if node is not None:
-            return self.forward.get(node._sequence_nr(), NOWHERE)
+            found = self.forward.get(node._sequence_nr())
+            # What a model's own code does backwards has a line of its own.
+            return ("", self._line()) if found is None else found
         where = (self.stack[-1] if self.stack else "", self._line())
         if torch.is_grad_enabled():
             self.forward.setdefault(torch._C._autograd._get_sequence_nr() - 1, where)
