@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from mxenv.device_choice import chosen
 from mxenv.operator_decision import OUTCOMES, Class, Decision, decide, goodness
 from mxenv.verdict import Outcome
 
@@ -99,11 +100,17 @@ def _of_use(use: Use, platform: Platform) -> Decision:
     """Return what becomes of one use; which of several operators runs is the device's choice."""
     if not use.one_of:
         return decide(use.operator, use.dtypes, platform)
-    each = {name: decide(name, use.dtypes, platform) for name in use.one_of}
+    names = use.one_of
+    if platform.asked is not None:
+        # What is made for another device is never chosen on this one.
+        key = platform.asked.key
+        names = tuple(name for name in names if chosen(name, use.operator, key)) or names
+    each = {name: decide(name, use.dtypes, platform) for name in names}
     runs = [name for name, one in each.items() if one.outcome is Outcome.COMPATIBLE]
     if len(runs) == len(each):
         return min(each.values(), key=goodness)
     if runs:
-        said = f"one of {', '.join(use.one_of)}, as the device chooses: not all of them run"
+        rest = ", ".join(name for name in names if name not in runs)
+        said = f"one of {', '.join(names)}, as the device chooses: not known to run is {rest}"
         return Decision(found=Class.UNKNOWN, said=said)
     return max(each.values(), key=goodness)

@@ -45,7 +45,7 @@ def findings(
         yield from _code(inventory.hits, root, each=each)
     yield from operator_findings.findings(coverage, each=each)
     yield from kernels(inventory)
-    yield from _not_known(inventory)
+    yield from _not_known(inventory, each=each)
 
 
 def _code(hits: Iterable[Hit], root: str, *, each: bool) -> Iterator[Finding]:
@@ -119,7 +119,7 @@ def kernels(inventory: Inventory) -> Iterator[Finding]:
         )
 
 
-def _not_known(inventory: Inventory) -> Iterator[Finding]:
+def _not_known(inventory: Inventory, *, each: bool) -> Iterator[Finding]:
     for gap in inventory.gaps:
         what, _, why = gap.partition(": ")
         yield Finding(
@@ -129,12 +129,17 @@ def _not_known(inventory: Inventory) -> Iterator[Finding]:
             found=f"{inventory.name}: {why}" if why else f"in {inventory.name}",
             remedy=_GAPS,
         )
-    for assumed in inventory.assumptions:
+    groups: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    for one in inventory.assumptions:
+        own = one.subject if each else ""
+        groups[one.kind, one.said, own].append(one.subject)
+    for (kind, said, _), subjects in groups.items():
+        named = listed(list(dict.fromkeys(subjects)))
         yield Finding(
             code="MX631",
             outcome=Outcome.UNKNOWN,
-            subject=assumed.subject,
-            found=f"{assumed.kind}: {assumed.said}" if assumed.said else assumed.kind,
+            subject=kind,
+            found=f"{said}: {named}" if said else named,
             remedy="Hold it against a run of the model.",
             advice=True,
         )

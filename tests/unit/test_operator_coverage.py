@@ -156,6 +156,38 @@ def test_of_alternatives_all_have_to_run(one_of: tuple[str, ...], found: Class) 
     assert one.decision.found is found
 
 
+SDP = "aten::_scaled_dot_product_"
+CPU_ONLY, MATH = f"{SDP}flash_attention_for_cpu.default", f"{SDP}attention_math.default"
+FLASH = f"{SDP}flash_attention.default"
+
+
+@pytest.mark.parametrize(
+    ("key", "has", "found"),
+    [
+        ("CUDA", (FLASH, MATH), Class.SUPPORTED),
+        ("CUDA", (MATH, CPU_ONLY), Class.UNKNOWN),
+        ("CPU", (MATH, CPU_ONLY), Class.SUPPORTED),
+        ("CPU", (FLASH, MATH), Class.UNKNOWN),
+    ],
+)
+def test_what_is_made_for_another_device_need_not_run(
+    key: str, has: tuple[str, ...], found: Class
+) -> None:
+    table = Table(torch="2.8.0", key=key, entries=dict.fromkeys(has, Entry(how=How.NATIVE)))
+    there = Platform(name="n", table=table, basis=Basis.TARGET)
+    one_of = (MATH, FLASH, CPU_ONLY)
+    (one,) = covered(use(FLASH, one_of=one_of), platform=there).operators
+    assert one.decision.found is found
+    if found is Class.UNKNOWN:
+        lacks = CPU_ONLY if key == "CPU" else FLASH
+        assert one.decision.said.endswith(f"as the device chooses: not known to run is {lacks}")
+
+
+def test_alternatives_of_which_nobody_knows_the_devices_all_have_to_run() -> None:
+    (one,) = covered(use(CPU_ONLY, one_of=(CPU_ONLY,))).operators
+    assert one.decision.found is Class.UNSUPPORTED
+
+
 def test_the_worst_comes_first_then_what_is_called_most() -> None:
     told = covered(
         use("aten::mm.default", calls=2),

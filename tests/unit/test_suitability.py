@@ -106,21 +106,35 @@ def test_kernels_that_no_dispatcher_knows_are_unknown() -> None:
     assert one.outcome is Outcome.UNKNOWN
 
 
+ASSUMED = (
+    Assumption(kind="value", subject="aten::item.default", said="it is 1"),
+    Assumption(kind="value", subject="aten::item.default", site="a:1", said="it is 1"),
+    Assumption(kind="value", subject="aten::equal.default", said="it is 1"),
+    Assumption(kind="shape", subject="x"),
+)
+
+
 def test_what_is_not_known_is_unknown_and_what_was_assumed_is_told() -> None:
-    gap, whole, assumed, bare = found(
-        gaps=("operators were not looked at: why", "no weights"),
-        assumptions=(
-            Assumption(kind="value", subject="aten::item.default", said="it is 1"),
-            Assumption(kind="shape", subject="x"),
-        ),
-    )[::1]
-    told = {one.subject: one for one in (gap, whole, assumed, bare)}
+    told = {
+        one.subject: one
+        for one in found(
+            gaps=("operators were not looked at: why", "no weights"), assumptions=ASSUMED
+        )
+    }
     assert told["operators were not looked at"].found == "demo: why"
     assert told["no weights"].found == "in demo"
     assert told["no weights"].outcome is Outcome.UNKNOWN
-    assert told["aten::item.default"].found == "value: it is 1"
-    assert told["x"].found == "shape"
-    assert not told["x"].counts
+    assert told["value"].found == "it is 1: aten::equal.default, aten::item.default"
+    assert told["shape"].found == "x"
+    assert not told["shape"].counts
+
+
+def test_each_assumption_is_told_by_itself_where_that_is_wanted() -> None:
+    assert [(one.subject, one.found) for one in found(each=True, assumptions=ASSUMED)] == [
+        ("shape", "x"),
+        ("value", "it is 1: aten::equal.default"),
+        ("value", "it is 1: aten::item.default"),
+    ]
 
 
 def test_a_long_list_ends_with_how_many_more_there_are() -> None:
