@@ -62,7 +62,7 @@ def _unknown(kind: Any, *, own: bool) -> None:
         hint = "--trust-remote-code runs the code that comes with it: look at that first"
         raise Refusal("the model brings its own code, and nobody has said to run it", hint=hint)
     if kind is None:
-        hint = "name one of a model: it has a model_type"
+        hint = "give a callable that makes the model and its inputs, as module:callable"
         raise Refusal("the configuration names no model_type", hint=hint)
     raise Refusal(
         f"transformers {transformers.__version__} knows no model_type {str(kind)[:60]!r}",

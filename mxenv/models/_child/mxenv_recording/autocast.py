@@ -136,7 +136,6 @@ class Autocast(TorchFunctionMode):
             wanted = _widest(args)
         else:
             return func(*args, **kwargs)
-        self.ledger.assume("autocast", name, "cast as autocast for CUDA does")
         args, kwargs = tree_map_only(
             torch.Tensor, lambda value: self._cast(value, wanted), (args, kwargs)
         )
@@ -147,6 +146,7 @@ class Autocast(TorchFunctionMode):
             return value
         if value.dtype is dtype or value.dtype is torch.float64:
             return value
+        self.ledger.assume("autocast", "autocast", "casts are those that torch documents for CUDA")
         if not (value.is_leaf and value.requires_grad and dtype is self.dtype):
             return value.to(dtype)
         key = id(value)

@@ -60,6 +60,8 @@ class Ledger:
         self.assumed: dict[tuple[str, str, str], dict[str, Any]] = {}
         self.inputs: dict[str, str] = {}
         self.gaps: list[str] = []
+        self.places: Any = None
+        """What knows where in the model's code something happens, while it runs."""
 
     def use(self, func: Any, args: Any, kwargs: Any, where: tuple[str, str]) -> None:
         """Count one call of an operator."""
@@ -99,9 +101,12 @@ class Ledger:
         )
         entry["calls"] += 1
 
-    def assume(self, kind: str, subject: str, said: str, site: str = "") -> None:
-        """Note what was guessed."""
-        entry = self.assumed.setdefault((kind, subject, said), {"count": 0, "site": site})
+    def assume(self, kind: str, subject: str, said: str) -> None:
+        """Note what was guessed, and where first."""
+        entry = self.assumed.get((kind, subject, said))
+        if entry is None:
+            site = self.places.line() if self.places is not None else ""
+            entry = self.assumed[kind, subject, said] = {"count": 0, "site": site}
         entry["count"] += 1
 
     def take(self, other: Ledger) -> None:

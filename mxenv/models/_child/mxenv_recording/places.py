@@ -51,14 +51,15 @@ class Places:
         if node is not None:
             found = self.forward.get(node._sequence_nr())
             # What a model's own code does backwards has a line of its own.
-            return ("", self._line()) if found is None else found
-        where = (self.stack[-1] if self.stack else "", self._line())
+            return ("", self.line()) if found is None else found
+        where = (self.stack[-1] if self.stack else "", self.line())
         if torch.is_grad_enabled():
             self.forward.setdefault(torch._C._autograd._get_sequence_nr() - 1, where)
         return where
 
-    def _line(self) -> str:
-        frame = sys._getframe(2)
+    def line(self) -> str:
+        """Return the line of the model's code that is at work; empty if there is none."""
+        frame = sys._getframe(1)
         while frame is not None:
             code = frame.f_code
             theirs = self.theirs.get(code)

@@ -26,7 +26,8 @@ def recorded(ledger: Ledger, model: Any, *, truth: bool) -> Iterator[Guesses]:
     guesses, choices = Guesses(ledger, truth=truth), Choices(ledger)
     with contextlib.ExitStack() as stack:
         stack.enter_context(Named())
-        places = stack.enter_context(Places(model))
+        places = ledger.places = stack.enter_context(Places(model))
+        stack.callback(setattr, ledger, "places", None)
         stack.enter_context(launches.caught(ledger, places))
         stack.enter_context(choices.made())
         stack.enter_context(_listed(guesses))
