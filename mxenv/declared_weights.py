@@ -88,9 +88,9 @@ def _formats(method: str, said: Mapping[str, object], dtype: str) -> Iterator[St
             note = f"activations {how}" if isinstance(how, str) else ""
             yield Stored(scheme=scheme, weights="fp8", activations="fp8", note=note)
         case "bitsandbytes" if said.get("load_in_4bit") is True:
-            kind = said.get("bnb_4bit_quant_type", "fp4")
+            kind = str(said.get("bnb_4bit_quant_type", "fp4"))
             weights = kind if kind in {"nf4", "fp4"} else UNKNOWN
-            yield Stored(scheme=f"{method}-{kind}", weights=weights, activations=dtype)
+            yield Stored(scheme=f"{method}-{kind[:40]}", weights=weights, activations=dtype)
         case "bitsandbytes":
             yield Stored(scheme=f"{method}-int8", weights="int8", activations="int8")
         case "compressed-tensors":
@@ -146,13 +146,13 @@ def _modelopt(said: Mapping[str, object], dtype: str) -> Stored:
 def _number(said: Mapping[str, object]) -> str:
     """Return the format that ``{"type": "float", "num_bits": 8}`` describes, if it does."""
     bits = said.get("num_bits")
-    if said.get("type") == "float" and bits in {4, 8}:
+    if said.get("type") == "float" and isinstance(bits, int) and bits in {4, 8}:
         return f"fp{bits}"
     return _int(bits) if said.get("type", "int") == "int" and bits is not None else ""
 
 
 def _int(bits: object) -> str:
-    return f"int{bits}" if bits in {2, 3, 4, 8} and not isinstance(bits, bool) else UNKNOWN
+    return f"int{bits}" if isinstance(bits, int) and bits in {2, 3, 4, 8} else UNKNOWN
 
 
 def _table(value: object) -> Mapping[str, object]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import struct
 import zipfile
@@ -11,7 +12,6 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from mxenv._files import why
 from mxenv.errors import ModelError
-from mxenv.foreign_json import read as json_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -96,12 +96,28 @@ def member(inside: zipfile.ZipFile, name: str) -> bytes:
 def document(inside: zipfile.ZipFile, name: str) -> tuple[Mapping[str, object], bytes]:
     """Return the JSON object ``name`` of a zip file, and its bytes."""
     content = member(inside, name)
-    if sum(map(content.count, (b"[", b"{", b'"'))) > PARTS:
-        raise ValueError(f"{shown(name)} has more than {PARTS} parts")
     try:
-        return json_of(content), content
+        return json_object(content), content
     except ValueError as error:
         raise ValueError(f"{shown(name)} is {error}") from None
+
+
+def json_object(content: bytes) -> dict[str, object]:
+    """Return the JSON object that ``content`` is; `ValueError` says why it is none.
+
+    One of more parts than memory should be given for is none.
+    """
+    if sum(map(content.count, (b"[", b"{", b'"'))) > PARTS:
+        raise ValueError(f"not read: it has more than {PARTS} parts")
+    try:
+        document = json.loads(content.decode())
+    except RecursionError:
+        raise ValueError("not JSON: nested too deeply") from None
+    except ValueError as error:
+        raise ValueError(f"not JSON: {error}") from None
+    if not isinstance(document, dict):
+        raise ValueError("not a JSON object")  # noqa: TRY004 - of a file
+    return document
 
 
 def shown(name: str) -> str:

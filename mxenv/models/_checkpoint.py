@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from typing import TYPE_CHECKING
 
 from mxenv import _files
@@ -11,6 +10,7 @@ from mxenv.declared_weights import declared
 from mxenv.errors import ModelError
 from mxenv.frozen import frozen
 from mxenv.models import _gguf, _safetensors
+from mxenv.models._bytes import json_object
 from mxenv.weights import found, reconciled
 
 if TYPE_CHECKING:
@@ -116,6 +116,9 @@ def _tensors(folder: Path, gaps: list[str]) -> Mapping[str, Tensor]:
             tensors |= _safetensors.header(folder / shard)
         else:
             missing.append(shard)
+    if not tensors and (pickled := sorted(path.name for path in folder.glob("*.bin"))[:MOST]):
+        more = f" and {len(pickled) - 1} more" if len(pickled) > 1 else ""
+        gaps.append(f"{pickled[0]}{more} was not read: it is pickled, and to load it runs code")
     if missing and there:
         more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
         gaps.append(f"{missing[0]}{more}, which {INDEX} names, is not there")
@@ -147,14 +150,9 @@ def _document(path: Path) -> tuple[dict[str, object], bytes]:
     except (OSError, ValueError) as error:
         raise ModelError(f"cannot be read: {_files.why(error)}", context=str(path)) from None
     try:
-        document = json.loads(content.decode())
-    except RecursionError:
-        raise ModelError("not JSON: nested too deeply", context=str(path)) from None
+        return json_object(content), content
     except ValueError as error:
-        raise ModelError(f"not JSON: {error}", context=str(path)) from None
-    if not isinstance(document, dict):
-        raise ModelError("not a JSON object", context=str(path))
-    return document, content
+        raise ModelError(str(error), context=str(path)) from None
 
 
 def _digest(content: bytes) -> str:

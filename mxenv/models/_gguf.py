@@ -26,6 +26,10 @@ MAGIC = b"GGUF"
 VERSIONS = (2, 3)
 MOST = 1 << 20
 """Tensors, and fields before them; a file of a real model has thousands."""
+VALUES = 1 << 22
+"""Texts in lists; the words of a large model are 500,000."""
+LARGEST = 1 << 62
+"""Numbers of one tensor."""
 DEEPEST = 8
 """How many arrays may lie in one another."""
 DIMENSIONS = 8
@@ -97,6 +101,7 @@ class _Reading:
     def __init__(self, file: BinaryIO, size: int) -> None:
         self._file = file
         self._size = size
+        self._values = 0
 
     def header(self) -> Header:
         if self._file.read(len(MAGIC)) != MAGIC:
@@ -125,6 +130,8 @@ class _Reading:
         if dimensions > DIMENSIONS:
             raise ValueError(f"a tensor of {dimensions} dimensions")
         numbers = prod(self._number("<Q") for _ in range(dimensions))
+        if numbers > LARGEST:
+            raise ValueError(f"a tensor of {numbers} numbers")
         kind = self._number("<I")
         self._number("<Q")
         return kind, numbers
@@ -160,7 +167,9 @@ class _Reading:
     def _array(self, depth: int) -> None:
         kind, length = self._number("<I"), self._number("<Q")
         if kind in {STRING, ARRAY}:
-            # Each takes bytes of its own, so that a length that is a lie ends at the file's end.
+            self._values += length
+            if self._values > VALUES:
+                raise ValueError(f"more than {VALUES} texts and lists")
             for _ in range(length):
                 self._value(kind, depth + 1)
         else:

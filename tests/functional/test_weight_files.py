@@ -36,6 +36,13 @@ GGUF = gguf(
 )
 
 
+def one(shape: Any, offsets: Any) -> bytes:
+    """Return a file of one tensor of numbers of four bytes, of which 64 are there."""
+    header = {"a": {"dtype": "F32", "shape": shape, "data_offsets": offsets}}
+    content = json.dumps(header).encode()
+    return struct.pack("<Q", len(content)) + content + bytes(64)
+
+
 def folder(tmp_path: Path, config: Any = None, **files: bytes) -> Path:
     if config is not None:
         (tmp_path / "config.json").write_text(json.dumps(config), encoding="utf-8")
@@ -66,6 +73,15 @@ class TestSafetensors:
             (struct.pack("<Q", 7) + b'{"a":1}', "'a' is no object"),
             (struct.pack("<Q", 8) + b'{"a":{}}', "'data_offsets'"),
             (safetensors(PLAIN)[:-1], "its tensors end 1 bytes after the file does"),
+            (one([4], [0, 8]), "'a' has 8 bytes, which its shape does not"),
+            (one([2], [8, 16]), "its tensors overlap, or leave holes between them"),
+            (one([-2], [0, 8]), "'a' has a size that cannot be"),
+            (one([2.0], [0, 8]), "'a' has a size that cannot be"),
+            (one([float("inf")], [0, 8]), "'a' has a size that cannot be"),
+            (one([1 << 63], [0, 8]), "'a' has a size that cannot be"),
+            (one("12", [0, 8]), "'a' has no list of numbers where one should be"),
+            (one([1] * 65, [0, 8]), "'a' has no list of numbers where one should be"),
+            (one([2], [0, 8, 9]), "too many values to unpack"),
         ],
     )
     def test_what_is_damaged_is_refused_in_one_line(
@@ -138,7 +154,9 @@ class TestGguf:
                 "bytes of values, in a file",
             ),
             (gguf({}, [field("a", 9, struct.pack("<IQ", 9, 1) * 12)]), "arrays nested too deeply"),
-            (gguf({}, [field("a", 9, struct.pack("<IQ", 8, 1 << 60))]), "ends within its header"),
+            (gguf({}, [field("a", 9, struct.pack("<IQ", 8, 1 << 60))]), "4194304 texts and lists"),
+            (gguf({}, [field("a", 9, struct.pack("<IQ", 8, 1 << 20))]), "ends within its header"),
+            (gguf({"a": (0, (1 << 40, 1 << 40))}), f"a tensor of {1 << 80} numbers"),
             (gguf({"a": (0, (1,) * 9)}), "a tensor of 9 dimensions"),
             (GGUF[:-3], "ends within its header"),
         ],
@@ -185,6 +203,14 @@ class TestCheckpoint:
         folder(tmp_path, m__safetensors=safetensors(PLAIN), n__gguf=GGUF)
         assert checkpoint(tmp_path / "m.safetensors").formats[0].weights == "bf16"
         assert checkpoint(tmp_path / "n.gguf").architecture == "qwen2"
+
+    def test_what_is_pickled_is_named_and_not_read(self, tmp_path: Path) -> None:
+        folder(tmp_path, LLAMA)
+        for name in ("a.bin", "b.bin"):
+            (tmp_path / name).write_bytes(b"PK")
+        assert checkpoint(tmp_path).gaps == (
+            "a.bin and 1 more was not read: it is pickled, and to load it runs code",
+        )
 
     def test_modelopt_says_it_beside(self, tmp_path: Path) -> None:
         said = json.dumps({"quantization": {"quant_algo": "FP8"}}).encode()

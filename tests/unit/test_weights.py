@@ -66,6 +66,19 @@ class TestDeclared:
                 {"load_in_4bit": True, "bnb_4bit_quant_type": "x"},
                 *("bitsandbytes-x", "unknown", "bf16", ""),
             ),
+            (
+                {"load_in_4bit": True, "bnb_4bit_quant_type": ["nf4"]},
+                *("bitsandbytes-['nf4']", "unknown", "bf16", ""),
+            ),
+            ({"quant_method": "gptq", "bits": [4]}, "gptq", "unknown", "bf16", ""),
+            ({"quant_method": "gptq", "bits": 4.0}, "gptq", "unknown", "bf16", ""),
+            (
+                {
+                    "quant_method": "compressed-tensors",
+                    "config_groups": {"g": {"weights": {"type": "float", "num_bits": [8]}}},
+                },
+                *("compressed-tensors", "unknown", "bf16", ""),
+            ),
             ({"load_in_8bit": True}, "bitsandbytes-int8", "int8", "int8", ""),
             ({"quant_method": "mxfp4"}, "mxfp4", "fp4", "bf16", ""),
             ({"quant_method": "modelopt", "quant_algo": "FP8"}, "modelopt", "fp8", "fp8", "FP8"),
