@@ -16,6 +16,7 @@ from mxenv.engines._below import Base
 from mxenv.engines._cache import Cache
 from mxenv.engines._output import Nowhere, Output
 from mxenv.errors import RegistryError, UsageError
+from mxenv.frozen import frozen
 from mxenv.image import SCRATCH
 from mxenv.stores import OCI_CONFIG, OCI_MANIFEST, places
 
@@ -79,17 +80,55 @@ def assemble(
     with steps.step("base"):
         base = Base.read(order, source)
     with steps.step("layers"):
-        compiler = _compiler(order)
-        plan = layers.plan(
-            order.lock,
-            base_layers=len(base.layers),
-            compiler=compiler.version if compiler else "",
-        )
-        pinned = _ready(plan, order, cache, compiler)
-        if order.hold is not None:
-            # Before anything leaves: what is wrong inside is neither sent nor named.
-            order.hold([_layer_of(layer) for layer in pinned])
-        ready = _packed(pinned, order, cache)
+        image = _image(order, base, cache)
+    writer = Output(sink=sink, cache=cache, there=there)
+    with steps.step("write"):
+        try:
+            digest = _put(order, image, base, writer, source)
+        except RegistryError:
+            if not writer.there:
+                raise
+            # Perhaps it has lost what it named: then each blob is looked for.
+            writer.there = frozenset()
+            digest = _put(order, image, base, writer, source)
+    return Product(
+        config=configuration.digest(image.config),
+        manifest=digest,
+        layers=tuple(map(_layer_of, image.ready)),
+        name=_name(order, digest),
+        written=writer.written + len(image.manifest),
+        read=base.read_bytes + writer.streamed,
+        seconds=tuple(steps.taken),
+        pinned=configuration.digest(_manifest(order, image.pinned, image.config, base)),
+        compiler=image.compiler,
+        notes=tuple(_notes(order, base)),
+    )
+
+
+@frozen
+class _Image:
+    """An image whose parts are all made, and put nowhere yet."""
+
+    pinned: Sequence[Ready]
+    """Its layers as the lock's digests have them: with the usual compressor."""
+    ready: Sequence[Ready]
+    """Its layers as they were asked for."""
+    config: bytes
+    manifest: bytes
+    compiler: str
+    """The version of the Python that compiled its modules; empty if none did."""
+
+
+def _image(order: Order, base: Base, cache: Cache) -> _Image:
+    """Make every part of the image that lies above ``base``."""
+    compiler = _compiler(order)
+    version = compiler.version if compiler else ""
+    plan = layers.plan(order.lock, base_layers=len(base.layers), compiler=version)
+    pinned = _ready(plan, order, cache, compiler)
+    if order.hold is not None:
+        # Before anything leaves: what is wrong inside is neither sent nor named.
+        order.hold([_layer_of(layer) for layer in pinned])
+    ready = _packed(pinned, order, cache)
     config = configuration.configuration(
         order.lock,
         [_made(layer) for layer in pinned],
@@ -97,37 +136,17 @@ def assemble(
         base=base.configuration,
     )
     manifest = _manifest(order, ready, config, base)
-    writer = Output(sink=sink, cache=cache, there=there)
+    return _Image(pinned=pinned, ready=ready, config=config, manifest=manifest, compiler=version)
 
-    def put() -> str:
-        if order.push is not None or order.with_base:
-            writer.base(base.layers, source)
-        # A registry is talked to over one connection.
-        writer.layers(ready, workers=1 if order.push is not None else _workers())
-        writer.bytes(config, OCI_CONFIG)
-        return sink.tag(manifest, OCI_MANIFEST, _tag(order))
 
-    with steps.step("write"):
-        try:
-            digest = put()
-        except RegistryError:
-            if not writer.there:
-                raise
-            # Perhaps it has lost what it named: then each blob is looked for.
-            writer.there = frozenset()
-            digest = put()
-    return Product(
-        config=configuration.digest(config),
-        manifest=digest,
-        layers=tuple(map(_layer_of, ready)),
-        name=_name(order, digest),
-        written=writer.written + len(manifest),
-        read=base.read_bytes + writer.streamed,
-        seconds=tuple(steps.taken),
-        pinned=configuration.digest(_manifest(order, pinned, config, base)),
-        compiler=compiler.version if compiler else "",
-        notes=tuple(_notes(order, base)),
-    )
+def _put(order: Order, image: _Image, base: Base, writer: Output, source: Source | None) -> str:
+    """Put the image where it was asked for; return the digest of its manifest."""
+    if order.push is not None or order.with_base:
+        writer.base(base.layers, source)
+    # A registry is talked to over one connection.
+    writer.layers(image.ready, workers=1 if order.push is not None else _workers())
+    writer.bytes(image.config, OCI_CONFIG)
+    return writer.sink.tag(image.manifest, OCI_MANIFEST, _tag(order))
 
 
 def _compiler(order: Order) -> Interpreter | None:
