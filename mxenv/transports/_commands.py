@@ -11,12 +11,13 @@ import time
 from contextlib import suppress
 from dataclasses import field
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 from mxenv import _scripts
 from mxenv.facts import Unreadable
 from mxenv.frozen import frozen
 from mxenv.question import NOT_FOUND, TIMED_OUT, Completed
+from mxenv.transports._outputs import FLOOD, Output, heard, listen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -52,9 +53,6 @@ VENDOR_DIRECTORIES = (
     "/usr/local/nvidia",
 )
 """Whose libraries a vendor's tool may be told to load."""
-OUTPUT_LIMIT = 1 << 20
-FLOOD = 8 * OUTPUT_LIMIT
-"""Bytes of output at which a command is stopped; what is kept of it ends earlier."""
 FLOODED = Unreadable("it printed too much")
 KILLED = 128 + signal.SIGKILL
 PYTHON = re.compile(r"(?:/(?!\.\.?/)[^/\s]+)*/bin/python3?(?:\.\d+)?")
@@ -107,27 +105,36 @@ class Runner:
         if tool is None:
             return Completed(NOT_FOUND)
         mark = os.urandom(8).hex()
-        # Files in memory, not pipes: a grandchild that keeps a pipe open would keep us waiting.
-        with _file(mark) as stdout, _file(mark) as stderr:
-            try:
-                process = subprocess.Popen(  # noqa: S603 - an argv from the allow-list, no shell
-                    (tool, *_scripts.filled(command.argv[1:])),
-                    stdin=subprocess.DEVNULL,
-                    stdout=stdout,
-                    stderr=stderr,
-                    env={**clean(self.environment), MARK: mark},
-                    cwd="/",
-                    start_new_session=True,
-                )
-            except OSError as error:
-                return _not_run(tool, error)
-            self.marks[mark] = process.pid
+        try:
+            process = self._started((tool, *_scripts.filled(command.argv[1:])), mark)
+        except OSError as error:
+            return _not_run(tool, error)
+        self.marks[mark] = process.pid
+        with heard(process) as (stdout, stderr):
             returncode = _wait(process, seconds, (stdout, stderr), stop)
             if returncode in (None, TIMED_OUT, KILLED):
                 end_marked({mark: process.pid})
             if returncode is None:
                 return FLOODED
-            return Completed(returncode, _text(stdout), _text(stderr))
+            return Completed(returncode, stdout.text, stderr.text)
+
+    def _started(self, argv: tuple[str, ...], mark: str) -> subprocess.Popen[bytes]:
+        """Start a command; by an open file that is named so it is known if all else is closed."""
+        number = os.memfd_create(mark, os.MFD_CLOEXEC)
+        try:
+            return subprocess.Popen(  # noqa: S603 - an argv from the allow-list, no shell
+                argv,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                bufsize=0,
+                pass_fds=(number,),
+                env={**clean(self.environment), MARK: mark},
+                cwd="/",
+                start_new_session=True,
+            )
+        finally:
+            os.close(number)
 
     def end(self) -> None:
         """End what commands that are through have left behind."""
@@ -142,10 +149,6 @@ def _not_run(tool: str, error: OSError) -> Unreadable:
             return Unreadable(DENIED if os.stat(tool).st_mode & ANY else FOR_NOBODY)  # noqa: PTH116 - text in
         return Unreadable(DENIED)
     return Unreadable(f"cannot be run: {(error.strerror or str(error)).lower()}")
-
-
-def _file(name: str) -> IO[bytes]:
-    return os.fdopen(os.memfd_create(name, os.MFD_CLOEXEC), "w+b")
 
 
 def _find(name: str, directories: tuple[str, ...]) -> str | None:
@@ -186,7 +189,7 @@ def _below(entry: str, top: str) -> bool:
 
 
 def _wait(
-    process: subprocess.Popen[bytes], seconds: float, outputs: tuple[IO[bytes], ...], stop: Event
+    process: subprocess.Popen[bytes], seconds: float, outputs: tuple[Output, ...], stop: Event
 ) -> int | None:
     """Wait for ``process``, return its status, `None` if it printed too much.
 
@@ -196,17 +199,21 @@ def _wait(
     pause = FIRST_PAUSE
     while not _exited(process.pid):
         late = time.monotonic() > deadline or stop.is_set()
-        if late or any(os.fstat(output.fileno()).st_size > FLOOD for output in outputs):
+        if late or any(output.size > FLOOD for output in outputs):
             _kill_family(process)
             # Not for ever: a process that waits for a broken device cannot even be killed.
             with suppress(subprocess.TimeoutExpired):
                 process.wait(1.0)
             return TIMED_OUT if late else None
-        time.sleep(pause)
+        listen(outputs, pause)
         pause = min(2 * pause, PAUSE)
     # It is not reaped yet, so that its number, the group's as well, is nobody else's.
     _kill_group(process.pid)
     returncode = process.wait()
+    for output in outputs:
+        output.rest()
+    if any(output.size > FLOOD for output in outputs):
+        return None
     # As a shell would say it: a signal counts from 128.
     return returncode if returncode >= 0 else 128 - returncode
 
@@ -268,19 +275,15 @@ def _last_pid() -> int:
 
 
 def _signs(process: str) -> bytes:
-    """Return where the mark of a command is: its variables, and the names of its outputs.
+    """Return where the mark of a command is: its variables, and the names of its open files.
 
     A process that has ended and is not reaped has none.
     """
     signs = b""
     with suppress(OSError):
         signs += Path(f"{process}/environ").read_bytes()
-    for number in (1, 2):
-        with suppress(OSError):
-            signs += os.fsencode(os.readlink(f"{process}/fd/{number}"))  # noqa: PTH115 - bytes out
+    with suppress(OSError):
+        for number in os.listdir(f"{process}/fd"):  # noqa: PTH208 - names are all that is wanted
+            with suppress(OSError):
+                signs += os.fsencode(os.readlink(f"{process}/fd/{number}"))  # noqa: PTH115 - bytes out
     return signs
-
-
-def _text(output: IO[bytes]) -> str:
-    output.seek(0)
-    return output.read(OUTPUT_LIMIT).decode(errors="replace")

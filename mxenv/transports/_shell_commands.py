@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from mxenv import _scripts
 from mxenv.facts import Unreadable
 from mxenv.question import NOT_FOUND, TIMED_OUT, Completed
-from mxenv.transports._commands import ANY, DENIED, FLOODED, FOR_NOBODY, OUTPUT_LIMIT
+from mxenv.transports._commands import ANY, DENIED, FLOODED, FOR_NOBODY
+from mxenv.transports._outputs import OUTPUT_LIMIT
 from mxenv.transports._shell_script import quote
 
 if TYPE_CHECKING:

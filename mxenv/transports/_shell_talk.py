@@ -7,7 +7,8 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from mxenv.transports._commands import DIRECTORIES, FLOOD, OUTPUT_LIMIT
+from mxenv.transports._commands import DIRECTORIES
+from mxenv.transports._outputs import FLOOD, OUTPUT_LIMIT
 from mxenv.transports._parts import FIELDS
 from mxenv.transports._shell_commands import Board
 from mxenv.transports._shell_script import (

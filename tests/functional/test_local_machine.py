@@ -36,7 +36,7 @@ from mxenv.question import (
     Stat,
     Status,
 )
-from mxenv.transports import Terms, _commands
+from mxenv.transports import Terms, _commands, _outputs
 from mxenv.transports._disk import DiskTree
 from mxenv.transports._tree import Walker
 from mxenv.transports._watched import WatchedTree
@@ -63,6 +63,14 @@ def run(script: str, seconds: float = 20.0) -> Given:
 def run_tool(*directories: str) -> Given:
     runner = _commands.Runner(frozenset({("tool",)}), {}, directories)
     return runner.run(Command(("tool",)), 20.0, threading.Event())
+
+
+def in_memory(file: Path) -> int:
+    """Return how many bytes a file of this process takes that lies in memory only."""
+    with suppress(OSError):
+        if "memfd:" in str(file.readlink()):
+            return file.stat().st_blocks * 512
+    return 0
 
 
 def living(mark: str) -> list[psutil.Process]:
@@ -198,8 +206,35 @@ class TestCommands:
         assert run("yes") == Unreadable("it printed too much")
 
     def test_of_one_that_prints_more_than_is_kept_the_beginning_is(self) -> None:
-        answer = run(f"head -c {_commands.OUTPUT_LIMIT + 9} /dev/zero")
-        assert answer == Completed(0, "\0" * _commands.OUTPUT_LIMIT)
+        answer = run(f"head -c {_outputs.OUTPUT_LIMIT + 9} /dev/zero")
+        assert answer == Completed(0, "\0" * _outputs.OUTPUT_LIMIT)
+
+    def test_what_one_prints_that_writes_as_fast_as_it_can_is_not_held(self) -> None:
+        held = [0]
+        done = threading.Event()
+
+        def watch() -> None:
+            while not done.is_set():
+                held.append(sum(map(in_memory, Path("/proc/self/fd").iterdir())))
+                time.sleep(0.002)
+
+        watcher = threading.Thread(target=watch)
+        watcher.start()
+        assert run("cat /dev/zero >&2") == Unreadable("it printed too much")
+        done.set()
+        watcher.join()
+        assert max(held) <= _outputs.FLOOD
+
+    def test_one_that_opens_its_output_once_more_is_heard(self) -> None:
+        assert run("echo one >/dev/stdout") == Completed(0, "one\n")
+        assert run("echo one; echo two >>/dev/stderr") == Completed(0, "one\n", "two\n")
+
+    def test_one_that_leaves_in_silence_is_ended(self) -> None:
+        mark = "65432.1098"
+        silent = f"env -i setsid -f sleep {mark} </dev/null >/dev/null 2>&1"
+        assert run(f"{silent}; echo done") == Completed(0, "done\n")
+        assert run(f"{silent}; sleep {mark}", 0.5).returncode == TIMED_OUT
+        assert living(mark) == []
 
     def test_one_that_asks_is_answered_by_nothing(self) -> None:
         assert run("cat; echo end") == Completed(0, "end\n")

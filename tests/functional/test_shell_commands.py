@@ -15,7 +15,7 @@ import pytest
 from mxenv.facts import Unreadable
 from mxenv.question import TIMED_OUT, Command, Completed, File, Found
 from mxenv.transports import Terms, _shell
-from mxenv.transports._commands import OUTPUT_LIMIT
+from mxenv.transports._outputs import OUTPUT_LIMIT
 from mxenv.transports._shell_pipe import ProcessPipe
 from mxenv.transports._shell_talk import Item, Lost
 
