@@ -203,7 +203,10 @@ class Operator:
     kind: str
     """One of `SEEN_KINDS`."""
     dtypes: tuple[str, ...] = ()
-    """Of `ELEMENTS`: it is about calls with such a tensor; empty: about all."""
+    """Of `ELEMENTS`: it is about calls with such a tensor; empty: about all.
+
+    What ``works`` does so where there is no tensor of another format.
+    """
     by: str = ""
     """Whose kernels it is about (``flag_gems``); empty: those of the build of torch itself."""
     when: tuple[Constraint, ...] = ()

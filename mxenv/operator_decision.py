@@ -84,8 +84,13 @@ class Known:
 
     def speaks_of(self, operator: str, dtypes: Iterable[str]) -> bool:
         """Return whether the row is about ``operator`` called with such tensors."""
-        named = operator in self.operators or stem(operator) in self.operators
-        return named and (not self.dtypes or not self.dtypes.isdisjoint(dtypes))
+        if operator not in self.operators and stem(operator) not in self.operators:
+            return False
+        given = frozenset(dtypes)
+        if self.dtypes and self.kind == WORKS:
+            # What was seen working says nothing of a call with a tensor of another format.
+            return bool(given) and given <= self.dtypes
+        return not self.dtypes or not given.isdisjoint(self.dtypes)
 
 
 @frozen

@@ -111,6 +111,22 @@ def test_what_was_seen_working_settles_what_is_open_and_not_what_may_fail() -> N
     assert decide("aten::mm.default", (), unasked(unsure)).found is Class.UNKNOWN
 
 
+@pytest.mark.parametrize(
+    ("dtypes", "found"),
+    [
+        (("bf16", "bf16"), Class.SUPPORTED),
+        (("bf16", "i64"), Class.SUPPORTED),
+        (("bf16", "f64"), Class.UNKNOWN),
+        ((), Class.UNKNOWN),
+    ],
+)
+def test_what_was_seen_working_with_some_formats_says_nothing_of_others(
+    dtypes: tuple[str, ...], found: Class
+) -> None:
+    works = row("works", "aten::odd", dtypes=frozenset({"bf16", "i64"}))
+    assert decide("aten::odd.default", dtypes, asked(works)).found is found
+
+
 def test_what_is_slow_is_right_and_said() -> None:
     slow = row("slow", "aten::mm", "aten::slow")
     decision = decide("aten::mm.default", (), asked(slow))
