@@ -19,9 +19,7 @@ SIGNAL = 128
 """What a shell adds to the number of the signal that ended a program."""
 MOST = 50_000
 """Operators; a build has 4,000."""
-NAME = re.compile(r"[A-Za-z_]\w*::[A-Za-z_]\w*", re.ASCII)
-OVERLOAD = re.compile(r"\w{1,100}", re.ASCII)
-WHOLE = re.compile(rf"{NAME.pattern}\.\w{{1,100}}", re.ASCII)
+NAME = re.compile(r"[A-Za-z_]\w*::[A-Za-z_]\w*\.\w+", re.ASCII)
 BY = re.compile(r"[\w.+-]{1,60}", re.ASCII)
 VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+!-]{0,199}")
 WORD = re.compile(r"[A-Za-z][A-Za-z0-9]{0,40}")
@@ -73,25 +71,18 @@ def _understood(said: dict[str, object]) -> Reading:
         raise ValueError("its version")
     if not (isinstance(key, str) and WORD.fullmatch(key)):
         raise ValueError("its dispatch key")
-    if not isinstance(operators, dict) or not operators:
+    if not isinstance(operators, list) or not 0 < len(operators) <= MOST:
         raise ValueError("its operators")
-    entries = {
-        f"{name}.{overload}": _entry(name, overload, code)
-        for name, overloads in operators.items()
-        for overload, code in overloads.items()
-    }
-    if len(entries) > MOST:
-        raise ValueError("too many operators")
+    entries = dict(map(_entry, operators))
     return Observed(write(Table(torch=version, key=key, entries=entries)))
 
 
-def _entry(name: str, overload: str, code: str) -> Entry:
-    letter, *words = code.split(" ")
+def _entry(line: str) -> tuple[str, Entry]:
+    name, letter, *words = line.split(" ")
     by = words.pop()[1:] if words and words[-1].startswith("@") else ""
-    sound = NAME.fullmatch(name) and OVERLOAD.fullmatch(overload) and letter in HOWS
-    if not sound or not all(map(WHOLE.fullmatch, words)) or (by and not BY.fullmatch(by)):
-        raise ValueError(f"{name}.{overload}: {code}"[:QUOTED])
-    how = HOWS[letter]
-    if words and how not in {How.COMPOSITE, How.GENERATED}:
-        raise ValueError(f"{name}.{overload}: {code}"[:QUOTED])
-    return Entry(how=how, via=tuple(words), by=by)
+    how = HOWS.get(letter)
+    names = all(map(NAME.fullmatch, (name, *words)))
+    alone = how not in {How.COMPOSITE, How.GENERATED}
+    if how is None or not names or (by and not BY.fullmatch(by)) or (words and alone):
+        raise ValueError(f"{line[:QUOTED]!r}")
+    return name, Entry(how=how, via=tuple(words), by=by)

@@ -31,12 +31,13 @@ KEY = "torch.operators"
 SAID = {
     "torch": "2.8.0+metax3.5.3.9",
     "dispatch": "CUDA",
-    "operators": {
-        "aten::add": {"Tensor": "g aten::add.out", "out": "n @flag_gems"},
-        "aten::mm": {"default": "n"},
-        "aten::odd": {"default": "c aten::mm.default aten::add.Tensor"},
-        "mine::op": {"default": "m"},
-    },
+    "operators": [
+        "aten::_a_token.default n",
+        "aten::add.Tensor g aten::add.out",
+        "aten::add.out n @flag_gems",
+        "aten::odd.default c aten::_a_token.default aten::add.Tensor",
+        "mine::op.default m",
+    ],
 }
 
 
@@ -71,7 +72,7 @@ def test_what_torch_said_is_one_digested_fact(tmp_path: Path) -> None:
     table = operator_table.read(str(found.value))
     assert (table.torch, table.key, len(table.entries)) == ("2.8.0+metax3.5.3.9", "CUDA", 5)
     assert table.entries["aten::add.out"].by == "flag_gems"
-    assert table.entries["aten::odd.default"].via == ("aten::add.Tensor", "aten::mm.default")
+    assert table.entries["aten::odd.default"].via == ("aten::_a_token.default", "aten::add.Tensor")
 
 
 def test_it_enters_no_fingerprint_and_no_page_shows_all_of_it(tmp_path: Path) -> None:
@@ -176,14 +177,16 @@ ANSWERS = {
     "no digest": ("mxenv.asked/1 {}", "what torch said did not arrive whole"),
     "a list": (line([1]), "what torch said is not understood"),
     "nothing": (line({}), "what torch said is not understood"),
-    "no operators": (line({**SAID, "operators": {}}), "what torch said is not understood"),
+    "no operators": (line({**SAID, "operators": []}), "what torch said is not understood"),
     "odd version": (line({**SAID, "torch": "\x1b[2J"}), "what torch said is not understood"),
     "odd key": (line({**SAID, "dispatch": "a b"}), "what torch said is not understood"),
-    "odd operator": (line({**SAID, "operators": {"x": {"y": "n"}}}), "what torch said is not"),
-    "odd code": (line({**SAID, "operators": {"a::x": {"y": "n a::b.c"}}}), "what torch said is"),
-    "odd letter": (line({**SAID, "operators": {"a::x": {"y": "z"}}}), "what torch said is not"),
-    "odd via": (line({**SAID, "operators": {"a::x": {"y": "c b"}}}), "what torch said is not"),
-    "odd by": (line({**SAID, "operators": {"a::x": {"y": "n @a b"}}}), "what torch said is not"),
+    "odd operator": (line({**SAID, "operators": ["x n"]}), "what torch said is not"),
+    "odd code": (line({**SAID, "operators": ["a::x.y n a::b.c"]}), "what torch said is"),
+    "odd letter": (line({**SAID, "operators": ["a::x.y z"]}), "what torch said is not"),
+    "odd via": (line({**SAID, "operators": ["a::x.y c b"]}), "what torch said is not"),
+    "odd by": (line({**SAID, "operators": ["a::x.y n @a/b"]}), "what torch said is not"),
+    "no letter": (line({**SAID, "operators": ["a::x.y"]}), "what torch said is not understood"),
+    "no text": (line({**SAID, "operators": [7]}), "what torch said is not understood"),
     "silence": ("", "its Python ended with status 0 and without an answer"),
 }
 

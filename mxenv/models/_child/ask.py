@@ -4,10 +4,12 @@ Run by the Python that the build is installed for, so it stands alone and takes 
 torch 2.4 or newer. Arguments are modules to import before (``flag_gems:enable`` calls a function
 of it). One line comes out, whatever torch, or what is imported, may print besides::
 
-    mxenv.asked/1 sha256:… {"torch": "2.8.0", "dispatch": "CUDA", "operators": {"aten::add": …}}
+    mxenv.asked/1 sha256:… {"torch": "2.8.0", "dispatch": "CUDA", "operators": ["aten::add.out n"]}
 
-``operators`` has, by name and overload, a letter (native, generated, composite, fallback, missing,
-unknown), then who does the work, then ``@`` and who registered it, if that is not torch.
+Of each operator it has name and overload, a letter (native, generated, composite, fallback,
+missing, unknown), then who does the work, then ``@`` and who registered it, if that is not torch.
+No name has a colon or an equals sign behind it: one that ends in ``token`` would be taken for a
+secret on its way.
 """
 
 from __future__ import annotations
@@ -97,9 +99,10 @@ FORMS = (
 whether what may be left out is given; the likeliest first."""
 INSIDE = ("CPU", "CUDA")
 """Keys whose tables of kernels torch itself fills below the dispatcher (``DispatchStub``)."""
-SECONDS = 2.0
-"""For one operator; what hangs costs itself only."""
-PATIENCE = 30.0
+SECONDS = 5.0
+"""Of the processor, for one operator, and `SLEEPING` of the clock; what hangs costs itself only."""
+SLEEPING = 20.0
+PATIENCE = 50.0
 """Seconds for all traces; what is not traced by then is not known."""
 WORKERS = 2
 SOURCES = re.compile(r"(?:^|/)(?:aten/src/ATen|torch/csrc|c10|caffe2|pytorch)(?:/|$)")
@@ -503,8 +506,10 @@ def work(build: Build, names: Iterable[str], pipe: int, deadline: float) -> None
         for name in names:
             if time.monotonic() > deadline:
                 return
-            signal.setitimer(signal.ITIMER_REAL, SECONDS)
+            signal.setitimer(signal.ITIMER_PROF, SECONDS)
+            signal.setitimer(signal.ITIMER_REAL, SLEEPING)
             leaves = traced(build, name, mode, ways)
+            signal.setitimer(signal.ITIMER_PROF, 0)
             signal.setitimer(signal.ITIMER_REAL, 0)
             told.write(f"{json.dumps([name, leaves])}\n")
             told.flush()
@@ -540,7 +545,8 @@ def start(build: Build, names: Sequence[str], deadline: float) -> tuple[int, int
         return pid, end
     try:
         os.close(end)
-        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        for number in (signal.SIGALRM, signal.SIGPROF):
+            signal.signal(number, signal.SIG_DFL)
         work(build, names, told, deadline)
     finally:
         os._exit(0)
@@ -589,12 +595,10 @@ def asked(modules: Iterable[str]) -> Mapping[str, object]:
         torch.set_num_threads(1)
         build = Build(torch)
         traces = trace(build, list(untraced(build)))
-        operators: dict[str, dict[str, str]] = {}
+        operators = []
         for name in sorted(build.schemas):
             letter, does, by = decide(build, name, traces)
-            base, _, overload = name.rpartition(".")
-            told = " ".join([letter, *does, *([f"@{by}"] if by else [])])
-            operators.setdefault(base, {})[overload] = told
+            operators.append(" ".join([name, letter, *does, *([f"@{by}"] if by else [])]))
     except Exception as error:  # noqa: BLE001 - a torch that is none, or one of another age
         return {"error": f"its torch does not answer as torch does: {first(error)}"}
     return {"torch": version(torch), "dispatch": build.key, "operators": operators}
