@@ -75,35 +75,21 @@ def lock(  # noqa: PLR0913 - what a lock depends on, each of it a choice of the 
 ) -> LockResult:
     """Resolve ``image_toml`` and write its lock; what cannot go together is not written."""
     options = options or Options()
-    now = datetime.now(tz=UTC)
     image, hashes = read_image(image_toml)
     inventories = _inventories.kept(image, image_toml)
     path = lock_path(image_toml, out)
     before = project.existing_lock(path)
     lost = (f"{path} was damaged, and counts for nothing",) if path.exists() and not before else ()
-    root = project.root_of(image_toml)
-    try:
-        ground = bases.stand(
-            image,
-            snapshot=snapshot,
-            root=root,
-            now=now,
-            beside=path.parent,
-            before=before,
-            hashes=hashes,
-        )
-    except Incompatible as error:
-        raise Incompatible(error.message, context=str(image_toml), hint=error.hint) from None
-    _check_vendor(image, ground, image_toml)
-    for index, message, hint in unmet(image.requires, ground.provided, ground.target):
-        raise Incompatible(message, context=f"{image_toml}: python.requires[{index}]", hint=hint)
+    ground = _ground(
+        image, hashes, image_toml, beside=path.parent, before=before, snapshot=snapshot
+    )
     settled = _resolving.settle(
         image,
         ground,
         before,
         image_toml=image_toml,
         house=path.parent / WHEELHOUSE,
-        root=root,
+        root=project.root_of(image_toml),
         options=options,
     )
     made = _lock(image, hashes, ground, settled.packages)
@@ -112,7 +98,7 @@ def lock(  # noqa: PLR0913 - what a lock depends on, each of it a choice of the 
         made = locks.without_urls(made)
     verdict = None
     if image.accelerator != NO_ACCELERATOR:
-        verdict = _judge(made, matrix, now, today)
+        verdict = _judge(made, matrix, datetime.now(tz=UTC), today)
         _refuse(verdict, image_toml)
         made = replace(made, relied=_relied(verdict))
     if before is not None and locks.without_image(made) == locks.without_image(before):
@@ -126,6 +112,34 @@ def lock(  # noqa: PLR0913 - what a lock depends on, each of it a choice of the 
         verdict=verdict,
         notes=(*lost, *ground.notes, *settled.notes, *_unknown(verdict)),
     )
+
+
+def _ground(  # noqa: PLR0913 - what a base is known from
+    image: Image,
+    hashes: Mapping[str, str],
+    image_toml: Path,
+    *,
+    beside: Path,
+    before: Lock | None,
+    snapshot: Path | None,
+) -> Ground:
+    """Return what the image stands on, which must have what is asked of it."""
+    try:
+        ground = bases.stand(
+            image,
+            snapshot=snapshot,
+            root=project.root_of(image_toml),
+            now=datetime.now(tz=UTC),
+            beside=beside,
+            before=before,
+            hashes=hashes,
+        )
+    except Incompatible as error:
+        raise Incompatible(error.message, context=str(image_toml), hint=error.hint) from None
+    _check_vendor(image, ground, image_toml)
+    for index, message, hint in unmet(image.requires, ground.provided, ground.target):
+        raise Incompatible(message, context=f"{image_toml}: python.requires[{index}]", hint=hint)
+    return ground
 
 
 def stale(image_toml: Path, lock: Path) -> tuple[str, ...]:
