@@ -145,7 +145,8 @@ def judge(figures: Iterable[Figures], against: Against, *, tf32: bool = False) -
         nan = sum(one.nan for one in found)
         return Judgement(worth=Worth.OPEN, said=f"{nan} are no numbers" if nan else "")
     if not sum(one.compared for one in found):
-        return Judgement(worth=Worth.OPEN, said="there is no number to compare")
+        said = "there is no number to compare" if sum(one.numbers for one in found) else ""
+        return Judgement(worth=Worth.OPEN, said=said)
     worst = max(found, key=lambda one: one.quotient)
     if worst.quotient > 1.0:
         return _beyond(worst, against, tf32=tf32)

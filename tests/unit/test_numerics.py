@@ -94,7 +94,8 @@ def test_what_is_compared_with_nothing_is_open_and_tells_what_is_no_number() -> 
 
 
 def test_nothing_compared_is_nothing_known() -> None:
-    assert judged().worth is Worth.OPEN
+    assert judged() == Judgement(worth=Worth.OPEN)
+    assert judged(Figures(dtype="f32")) == Judgement(worth=Worth.OPEN)
     assert judged(replace(FINE, compared=0)).said == "there is no number to compare"
 
 

@@ -97,6 +97,7 @@ def test_results_speak_of_the_very_build_and_its_device_only(device: Device, why
     ],
 )
 def test_the_switch_for_tf32_is_that_of_the_operators_own_library(
-    operator: str, coarse: bool  # noqa: FBT001 - each case is a pair
+    operator: str,
+    coarse: bool,  # noqa: FBT001 - each case is a pair
 ) -> None:
     assert CARD.coarse(operator) is coarse

@@ -8,16 +8,22 @@ takes too long; what ends it by itself was at the stage that it told last.
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import platform
+import signal
 import sys
 import warnings
 from typing import Any
 
+PR_SET_PDEATHSIG = 1
+"""What ``prctl(2)`` calls it."""
+
 
 def main(descriptor: Any, request: Any, run_on: Any = None) -> None:
     """Answer ``request``; ``run_on`` takes the place of the device, for whoever tries this out."""
+    end_with_parent()
     answers = os.fdopen(descriptor, "w", encoding="utf-8")
 
     def tell(**answer: Any) -> None:
@@ -89,6 +95,14 @@ def version(torch: Any) -> Any:
         return metadata.version("torch")
     except metadata.PackageNotFoundError:
         return str(torch.__version__)
+
+
+def end_with_parent() -> None:
+    """Ask the system to end this process with the one that listens: it may hang in a kernel."""
+    try:
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    except (AttributeError, OSError, TypeError):
+        return  # no Linux: what is told next finds nobody, and ends it
 
 
 if __name__ == "__main__":

@@ -138,6 +138,8 @@ DIVISORS = {
     "addcdiv": "tensor2",
     "atan2": "other",
 }
+KEPT = frozenset({"philox_seed", "philox_offset", "rng_state", "unused", "cum_seq_q", "cum_seq_k"})
+"""What a forward pass on the device gives, and `meanings.FORWARD` puts in the place of zeros."""
 ZERO = frozenset({"found_inf"})
 STEPS = frozenset({"state_steps"})
 
@@ -227,6 +229,8 @@ def _integers(operator: Any, name: Any, shape: Any, named: Any, generator: Any) 
         return spread(shape, BELOW[does, name](named), generator)
     if does in LISTED and name == "indices":
         # `fitting` makes them, once all are there: each is bound by its place in the list.
+        return torch.zeros(shape, dtype=torch.int64)
+    if name in KEPT and does.endswith("_backward"):
         return torch.zeros(shape, dtype=torch.int64)
     counted = _counted(does, name, shape, named)
     if counted is not None:
