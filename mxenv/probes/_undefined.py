@@ -35,7 +35,10 @@ class Check:
     """An object, and what else is in a process that has loaded it."""
 
     path: str
-    question: Symbols
+    site: str
+    """The directory of distributions that it is in."""
+    question: Symbols | None
+    """`None` if there are more objects than are looked at."""
     gaps: tuple[str, ...]
     torch: bool
     """True if torch's own libraries are there, so that what is not in them is nowhere."""
@@ -43,8 +46,7 @@ class Check:
 
 def questions(found: World) -> Iterator[Symbols]:
     """Yield what to ask about symbols."""
-    for check in checks(found):
-        yield check.question
+    yield from (check.question for check in checks(found) if check.question is not None)
 
 
 def checks(found: World) -> Iterator[Check]:
@@ -57,9 +59,13 @@ def checks(found: World) -> Iterator[Check]:
             if group.site != at.site or not group.linked:
                 continue
             for each in found.objects[group.owner]:
-                if left and _counts(found, at, group, each):
+                if not _counts(found, at, group, each):
+                    continue
+                if left:
                     left -= 1
                     yield _check(found, at, each, process, torch=bool(framework))
+                else:
+                    yield Check(path=each.path, site=at.site, question=None, gaps=(), torch=False)
 
 
 def _framework(found: World, at: Place) -> Iterator[Object]:
@@ -99,6 +105,7 @@ def _check(found: World, at: Place, each: Object, process: Loaded, *, torch: boo
     del paths[each.path]
     return Check(
         path=each.path,
+        site=at.site,
         question=Symbols(each.path, tuple(paths)),
         gaps=tuple(dict.fromkeys((*own.gaps, *process.gaps))),
         torch=torch,
@@ -111,6 +118,8 @@ def undefined(answers: Answers, check: Check) -> Reading | None:
     Where a library is not there, what it defines is not known; what only torch defines is, if
     torch's libraries are.
     """
+    if check.question is None:
+        return Unreadable(f"not looked at: there are more than {CHECKED} to look at")
     answer = answers[check.question]
     if not isinstance(answer, Found):
         return answer

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mxenv.elf import GLIBC, GLIBCXX, numbers, order
 from mxenv.facts import Absent, Fact, FactKey, Observed, Unreadable
 from mxenv.probe import Probe
-from mxenv.probes import _objects
+from mxenv.probes import _objects, _places
 from mxenv.probes._objects import Object
 from mxenv.probes._reading import best
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from mxenv.facts import Reading
     from mxenv.probes._linking import World
@@ -110,7 +111,7 @@ def read(answers: Answers) -> Iterator[Fact]:
     found = _world(answers)
     places, groups = (found.places, found.groups) if found else ((), ())
     facts = [*_system(answers, places), *(_found(found) if found else ())]
-    told = {fact.key for fact in facts}
+    told = {fact.key for fact in facts if not fact.volatile}
     yield from facts
     nothing = _nothing(answers, groups)
     for key in KEYS:
@@ -119,9 +120,17 @@ def read(answers: Answers) -> Iterator[Fact]:
 
 
 def _found(found: World) -> Iterator[Fact]:
+    met = _met(found)
     for group in found.groups:
-        yield from _group(found.answers, group, found.objects[group.owner])
-    yield from _resolved(found)
+        for fact in _group(found.answers, group, found.objects[group.owner]):
+            yield replace(fact, volatile=True) if group.site in met else fact
+    yield from _resolved(found, met)
+
+
+def _met(found: World) -> frozenset[str]:
+    """Return the directories of distributions that were met only through what passes."""
+    passing = {asked.prefix for asked in _places.passing(found.answers)}
+    return frozenset(at.site for at in found.places if at.env in passing)
 
 
 def _nothing(answers: Answers, groups: tuple[Group, ...]) -> Reading:
@@ -139,6 +148,7 @@ def _system(answers: Answers, places: tuple[Place, ...]) -> Iterator[Fact]:
     for at in places:
         path = f"{at.env}/lib/libstdc++.so.6"
         read[path] = _objects.read_object(answers, path)
+    met = {asked.prefix for asked in _places.passing(answers)} if places else set()
     for library, each in read.items():
         match each:
             case Object(path=path):
@@ -148,7 +158,9 @@ def _system(answers: Answers, places: tuple[Place, ...]) -> Iterator[Fact]:
             case None:
                 continue
         for key, reading in readings.items():
-            yield Fact(key=key, instance=library, reading=reading, source=path)
+            fact = Fact(key=key, instance=library, reading=reading, source=path)
+            passing = library.removesuffix("/lib/libstdc++.so.6") in met
+            yield replace(fact, volatile=True) if passing else fact
 
 
 def _told(library: str, each: Object) -> dict[str, Reading]:
@@ -204,29 +216,34 @@ def _newest(key: str, prefix: str, owner: str, objects: tuple[Object, ...]) -> F
     return Fact(key=key, instance=owner, reading=reading, source=newest[1] if newest else owner)
 
 
-def _resolved(found: World) -> Iterator[Fact]:
+def _resolved(found: World, met: Collection[str]) -> Iterator[Fact]:
     """Yield what is nowhere: libraries, then symbols; and once what is not known of either."""
     from mxenv.probes import _linking, _undefined  # noqa: PLC0415 - imported late: most need none
 
     wrong: list[Fact] = []
-    unknown: dict[str, list[tuple[str, Unreadable]]] = {"elf.missing": [], "elf.undefined": []}
+    unknown: dict[tuple[str, bool], list[tuple[str, Unreadable]]] = {}
     alternatives: dict[str, set[str]] = {}
     for site, each in _linking.everything(found):
         alternatives.setdefault(_form(site, each.path), set()).add(each.path)
         names, hidden = _linking.missing(found, site, each)
-        unknown["elf.missing"] += hidden
+        unknown.setdefault(("elf.missing", site in met), []).extend(hidden)
         if names:
-            wrong.append(_wrong("elf.missing", each.path, Observed(names), "DT_NEEDED"))
+            fact = _wrong("elf.missing", each.path, Observed(names), "DT_NEEDED")
+            wrong.append(replace(fact, volatile=site in met))
     for check in _undefined.checks(found):
         reading = _undefined.undefined(found.answers, check)
         if isinstance(reading, Observed):
-            wrong.append(_wrong("elf.undefined", check.path, reading, "symbols"))
+            fact = _wrong("elf.undefined", check.path, reading, "symbols")
+            wrong.append(replace(fact, volatile=check.site in met))
         elif isinstance(reading, Unreadable):
-            unknown["elf.undefined"].append((check.path, reading))
+            place = ("elf.undefined", check.site in met)
+            unknown.setdefault(place, []).append((check.path, reading))
     troubled = {fact.instance for fact in wrong}
     hopeless = {at for paths in alternatives.values() if paths <= troubled for at in paths}
     yield from (fact for fact in wrong if fact.instance in hopeless)
-    yield from (_unknown(key, of) for key, of in unknown.items() if of)
+    for (key, passing), of in sorted(unknown.items()):
+        if of:
+            yield replace(_unknown(key, of), volatile=passing)
 
 
 def _wrong(key: str, path: str, reading: Reading, source: str) -> Fact:

@@ -88,17 +88,19 @@ def read(answers: Answers) -> Iterator[Fact]:
         for fact in _facts(disk.environments[prefix], disk)
     ]
     facts += _packages.facts(disk, met, deep=isinstance(answers[DEEP], Found))
-    told = {fact.key for fact in facts}
+    # Of what lasts the same is said whether or not a process shows something else besides.
+    told = {fact.key for fact in facts if not fact.volatile}
+    lasts = not disk.environments.keys() <= met
     yield from facts
-    if disk.environments and (closed := _closed(answers)):
+    if lasts and (closed := _closed(answers)):
         yield closed
     yield from _unmet(answers, disk)
     yield from _masked(answers, disk)
-    unlisted = (f.reading for f in facts if f.instance.endswith(f"/{EVERY}"))
-    nothing = next(unlisted, Absent()) if disk.environments else _nothing(answers)
+    unlisted = (f.reading for f in facts if f.instance.endswith(f"/{EVERY}") and not f.volatile)
+    nothing = next(unlisted, Absent()) if lasts else _nothing(answers)
     for key in KEYS:
         if key.name not in told:
-            reading = UNASKED if key.name == _packages.ALTERED and disk.environments else nothing
+            reading = UNASKED if key.name == _packages.ALTERED and lasts else nothing
             yield Fact(key=key.name, reading=reading, source=KNOWN[0].binaries.pattern)
 
 

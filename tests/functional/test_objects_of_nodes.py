@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from string import ascii_letters
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,10 +12,11 @@ from _elf_files import shared
 from _layouts import file, image, link
 
 from mxenv.api import checking, nodes
-from mxenv.facts import Absent, Observed, Snapshot
+from mxenv.facts import Absent, Observed, Snapshot, Unreadable
+from mxenv.probes import _undefined
 from mxenv.question import Symbols
 from mxenv.stores import layout
-from mxenv.transports import Terms, _layers, oci
+from mxenv.transports import Terms, _layers, local, oci
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -170,3 +172,31 @@ def test_what_was_spooled_is_gone_when_the_image_is_closed(tmp_path: Path) -> No
         spool = host.files.spool  # type: ignore[attr-defined]
         assert spool.holds(host.files.at(OP).origin)  # type: ignore[attr-defined]
     assert not spool.holds((2, 0))
+
+
+def test_what_only_a_variable_led_to_is_in_no_stack(tmp_path: Path) -> None:
+    for path, data in stack().items():
+        place = tmp_path / path.replace("opt/conda", "apps/conda")
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(data)
+    for path, target in LINKS.items():
+        (tmp_path / path.replace("opt/conda", "apps/conda")).symlink_to(target)
+
+    def look(environment: dict[str, str]) -> Snapshot:
+        terms = Terms(allowed=frozenset(), seconds=60)
+        machine = local.host(terms, environment, root=str(tmp_path), directories=())
+        return nodes.look(machine, now=NOW)
+
+    led, alone = look({"CONDA_PREFIX": "/apps/conda"}), look({})
+    place = OP.replace("opt/conda", "apps/conda")
+    assert isinstance(led.reading("elf.undefined", place), Observed)
+    assert nodes.fingerprint_of(led).stack == nodes.fingerprint_of(alone).stack
+    assert nodes.fingerprint_of(led).stack is not None
+
+
+def test_of_more_objects_than_are_looked_at_nobody_knows(tmp_path: Path) -> None:
+    good = shared(needed=("libc10_cuda.so",), undefined=(CHECK,), defines=("PyInit__C",))
+    names = [f"{SITE}/mcoplib/_{one}{two}.so" for one in ascii_letters for two in "abcd"]
+    files = stack(CHECK) | dict.fromkeys(names[: _undefined.CHECKED], good)
+    snapshot = nodes.probe(lay(tmp_path, files), now=NOW)
+    assert isinstance(snapshot.reading("elf.undefined", ""), Unreadable)
