@@ -1,4 +1,4 @@
-"""How a tested row is added to a site's file, which keeps every comment that people wrote in it."""
+"""How what was learned is added to a site's file, which keeps every comment that people wrote."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import AoT, Array, InlineTable
 
 from mxenv.errors import MatrixError
-from mxenv.matrix import SCHEMA
+from mxenv.matrix import SCHEMA, Operator
 
 if TYPE_CHECKING:
     from collections.abc import MutableMapping
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mxenv.verdict import Evidence
 
 
-def add(text: str, row: Tested, *, context: str, vendor: str, revision: str) -> str:
+def add(text: str, row: Tested | Operator, *, context: str, vendor: str, revision: str) -> str:
     """Return the file ``text`` (empty: a new one) with ``row`` in it, and a new revision.
 
     A row that is there already gets the evidence; what says the same twice is left as it is.
@@ -28,19 +28,20 @@ def add(text: str, row: Tested, *, context: str, vendor: str, revision: str) -> 
         document = tomlkit.parse(text) if text.strip() else _new(vendor)
     except (TOMLKitError, ValueError) as error:
         raise MatrixError(f"not TOML: {error}", context=context) from None
-    rows = document.setdefault("tested", tomlkit.aot())
+    kind = "operator" if isinstance(row, Operator) else "tested"
+    rows = document.setdefault(kind, tomlkit.aot())
     if not isinstance(rows, AoT):
-        raise MatrixError("no array of tables", context=f"{context}: tested")
+        raise MatrixError("no array of tables", context=f"{context}: {kind}")
     known = [other for other in rows if other.get("id") == row.id]
     before = document.as_string()
     if known:
-        _vouch(known[0], row.evidence, context)
+        _vouch(known[0], row.evidence, f"{context}: {kind}")
     else:
-        rows.append(_table(row))
+        rows.append(_operator(row) if isinstance(row, Operator) else _table(row))
     if document.as_string() != before:
         document["revision"] = revision
     # The library sets no blank line before a table that it adds.
-    head = f'[[tested]]\nid = "{row.id}"'
+    head = f'[[{kind}]]\nid = "{row.id}"'
     return re.sub(rf"(?<!\n)\n(?={re.escape(head)})", "\n\n", document.as_string())
 
 
@@ -67,6 +68,24 @@ def _table(row: Tested) -> tomlkit.items.Table:
     return table
 
 
+def _operator(row: Operator) -> tomlkit.items.Table:
+    table = tomlkit.table()
+    table.update({"id": row.id, "text": row.text})
+    table.add("operators", _listed(row.operators))
+    table.add("kind", row.kind)
+    if row.dtypes:
+        table.add("dtypes", list(row.dtypes))
+    table.add("when", _listed(tuple(map(str, row.when))))
+    table.add("evidence", _evidence(row.evidence))
+    return table
+
+
+def _listed(texts: tuple[str, ...]) -> Array:
+    array = tomlkit.array()
+    array.extend(texts)
+    return array.multiline(multiline=True)
+
+
 def _evidence(pieces: tuple[Evidence, ...]) -> Array:
     array = tomlkit.array()
     for piece in pieces:
@@ -83,7 +102,7 @@ def _piece(piece: Evidence) -> InlineTable:
 def _vouch(known: MutableMapping[str, object], pieces: tuple[Evidence, ...], context: str) -> None:
     said = known.get("evidence")
     if not isinstance(said, list):
-        raise MatrixError("no array", context=f"{context}: tested {known['id']!r}.evidence")
+        raise MatrixError("no array", context=f"{context} {known['id']!r}.evidence")
     there = [(one.get("link"), one.get("who")) for one in said if isinstance(one, dict)]
     for piece in pieces:
         if (piece.link, piece.who) not in there:

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from datetime import date
 
     from mxenv.facts import FactKey, Snapshot
-    from mxenv.matrix import Matrix, Tested
+    from mxenv.matrix import Matrix, Operator, Tested
     from mxenv.matrix_lint import Flaw
+    from mxenv.operator_runs import Runs
     from mxenv.verdict import Verdict
 
 LARGEST = 16 << 20
@@ -225,6 +226,33 @@ def add_tested(
         _files.write_atomically(out, after)
     verdict = judgement.judge(snapshot, matrix, env=env, today=said.today)
     return Learned(row=row, summary=pilot.summed_up(row), verdict=verdict)
+
+
+def add_ran(  # noqa: PLR0913 - what was run, where, and who says so
+    snapshot: Snapshot,
+    runs: Runs,
+    sources: Sources,
+    said: Said,
+    *,
+    out: Path,
+    env: str | None = None,
+) -> tuple[Operator, ...]:
+    """Write into ``out`` what ``runs`` on the node ``snapshot`` are evidence of."""
+    from mxenv import matrix_writer, operator_pilot  # noqa: PLC0415 - imported late: only for this
+
+    below = tuple(layer for layer in layers(sources) if layer.name != str(out))
+    found = stack(snapshot, select_env(snapshot, env))
+    day = said.today.isoformat()
+    evidence = Evidence(link=said.link, who=said.who, when=day, grade="site")
+    rows = operator_pilot.rows(runs, found, nodes.keys(), evidence=evidence, file=str(out))
+    with _files.alone(out):
+        written = text(read(out), str(out)) if out.exists() else ""
+        for row in rows:
+            written = matrix_writer.add(written, row, context=str(out), vendor=VENDOR, revision=day)
+        # What is written is read back first.
+        parsed((*below, Layer(name=str(out), kind="site", text=written)))
+        _files.write_atomically(out, written)
+    return rows
 
 
 def proposed(project: Path) -> tuple[Path, ...]:

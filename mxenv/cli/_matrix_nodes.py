@@ -200,9 +200,7 @@ def add_tested(  # noqa: PLR0913 - every option is an argument
     """
     from mxenv.api import matrices, nodes  # noqa: PLC0415 - imported late: --help needs none
 
-    for name, text in (("--evidence", evidence), ("--who", who)):
-        if text is not None and not text.strip():
-            raise UsageError(f"{name} says nothing", hint="a row without evidence is a guess")
+    _says(evidence, who)
     given = nodes.snapshot_of(snapshot, now=_options.now())
     learned = matrices.add_tested(
         given,
@@ -221,6 +219,64 @@ def add_tested(  # noqa: PLR0913 - every option is an argument
         )
 
 
+def _says(evidence: str, who: str | None) -> None:
+    for name, text in (("--evidence", evidence), ("--who", who)):
+        if text is not None and not text.strip():
+            raise UsageError(f"{name} says nothing", hint="a row without evidence is a guess")
+
+
+@click.command("add-ran")
+@click.argument("snapshot")
+@click.argument("results", type=_options.PATH)
+@click.option(
+    "--evidence", metavar="TEXT|URL", required=True, help="Where it is written down what was run."
+)
+@click.option("--who", metavar="NAME", help="Who says so; whoever runs this unless given.")
+@click.option(
+    "--out",
+    metavar="FILE",
+    type=_options.PATH,
+    default=Path(SITE),
+    help=f"The site's matrix, which is made or added to; {SITE} unless given.",
+)
+@_options.env
+@_options.matrices
+@answers(PLAIN)
+def add_ran(  # noqa: PLR0913 - every option is an argument
+    output: Output,
+    *,
+    snapshot: str,
+    results: Path,
+    evidence: str,
+    who: str | None,
+    out: Path,
+    env: str | None,
+    matrix: _options.Matrices,
+) -> None:
+    """Write into the site's matrix which operators were right, and which failed, on a node.
+
+    SNAPSHOT is a file of `mxenv probe --out`, RESULTS what `mxenv ops --run --out` wrote on that
+    node. The rows count for the same card, SDK and torch.
+    """
+    from mxenv.api import (  # noqa: PLC0415 - imported late: --help needs none
+        matrices,
+        nodes,
+        operator_runs,
+    )
+
+    _says(evidence, who)
+    rows = matrices.add_ran(
+        nodes.snapshot_of(snapshot, now=_options.now()),
+        operator_runs.read_results(results),
+        matrix.sources,
+        matrices.Said(link=evidence, who=who or _whoever(), today=_options.today()),
+        out=out,
+        env=env,
+    )
+    told = [f"{row.row}: {len(row.operators)} {row.kind}" for row in rows]
+    output.values("mxenv.ran/1", {"file": str(out), "rows": told})
+
+
 def _whoever() -> str:
     try:
         return getpass.getuser()
@@ -228,4 +284,4 @@ def _whoever() -> str:
         return "this site"
 
 
-COMMANDS = (nearest, what_if, add_tested)
+COMMANDS = (nearest, what_if, add_tested, add_ran)

@@ -297,3 +297,26 @@ def test_what_was_run_elsewhere_or_of_another_model_is_refused(tmp_path: Path, h
         assert done.stderr == (
             "error: --ran is what came of a run on one --platform: name that one alone\n"
         )
+
+
+def test_what_was_run_becomes_rows_of_a_site_that_count_without_the_results(
+    tmp_path: Path,
+) -> None:
+    asked = model(tmp_path / "asked.json", "aten::odd.default", "aten::mm.default")
+    here = node(tmp_path / "here.json", table())
+    ended = {"aten::odd.default": Ended.VERIFIED, "aten::mm.default": Ended.CRASHED}
+    ran = results(tmp_path / "ran.jsonl", asked, ended)
+    site = tmp_path / "site.toml"
+    words = ("--evidence", "https://wiki.example.com/run", "--who", "us", "--out", site)
+    done = mxenv("matrix", "add-ran", here, ran, *words)
+    assert done.exit_code == 0, done.output
+    assert ":operator:c500-sdk3.5.3.20-traps-bf16-" in done.stdout
+    assert ": 1 works" in done.stdout
+    verdict = judged(asked, "--platform", here, "--matrix", site, status=1)
+    told = {one["code"]: one for one in verdict["findings"]}
+    assert told["MX612"]["subject"] == "aten::mm.default"
+    assert told["MX612"]["because"][0]["grade"] == "site"
+    assert told["MX610"]["found"].startswith("aten::odd.default: right to what the format allows")
+    assert mxenv("matrix", "lint", site).exit_code == 0
+    done = mxenv("matrix", "add-ran", here, ran, "--evidence", " ", "--out", site)
+    assert done.stderr.startswith("error: --evidence says nothing\n")
