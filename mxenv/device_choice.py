@@ -59,7 +59,7 @@ MATH = (
     f"{ATTENTION}attention_math _softmax _safe_softmax bmm expand _unsafe_view view mul.Scalar"
     " mul.Tensor transpose.int clone add.Tensor add_.Tensor tril logical_not masked_fill_.Scalar"
     " ones full scalar_tensor where.self zeros_like empty_like div_.Scalar bernoulli_.float"
-    " _to_copy"
+    " _to_copy detach"
 )
 """What attention is made of where no kernel of its own fits."""
 
@@ -68,7 +68,7 @@ LAID = " clone view _unsafe_view"
 MATH_BACKWARD = (
     "_softmax_backward_data bmm mul.Scalar mul.Tensor transpose.int view _unsafe_view clone expand"
     " unsqueeze squeeze.dim sum.dim_IntList masked_fill.Scalar where.self scalar_tensor add.Tensor"
-    " _to_copy"
+    " _to_copy detach"
 )
 """What follows from it, backwards."""
 
@@ -191,6 +191,14 @@ _FIXED = (
         ),
         source="aten/src/ATen/TensorIndexing.h: scalarToTensor, copy_to;"
         " torch/csrc/autograd/python_variable_indexing.cpp: valueToTensor",
+    ),
+    Choice(
+        id="tokens of each expert, counted in floats or in integers",
+        alternatives=(
+            _way("histc cumsum", CARDS, telling=False),
+            _way("histc cumsum", CPU, telling=False),
+        ),
+        source="transformers/integrations/moe.py: grouped_mm_experts_forward",
     ),
     Choice(
         id="a tensor moved to where it may be already",

@@ -45,7 +45,7 @@ def test_a_part_of_an_alternative_is_explained_by_its_choice() -> None:
 @pytest.mark.parametrize("choice", CHOICES, ids=lambda choice: choice.id)
 def test_a_choice_has_a_source_and_more_than_one_way_with_overloads_named(choice: Choice) -> None:
     assert choice.source
-    assert len(choice.names) > 1
+    assert len(choice.alternatives) > 1
     for one in choice.alternatives:
         assert all(name.count("::") == 1 and "." in name for name in one.operators)
 
