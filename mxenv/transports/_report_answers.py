@@ -27,6 +27,7 @@ RUNNING = Glob("/proc/[0-9]*/exe", Part.LINK)
 SOME = Unreadable("the report may list only some distributions")
 SDK_FILE = "/opt/maca/Version.txt"
 DRIVER = "/sys/module/metax/version"
+NVIDIA_DRIVERS = ("/sys/module/nvidia/version", "/proc/driver/nvidia/version")
 GETCONF = ("getconf", "GNU_LIBC_VERSION")
 CONTAINER = re.compile(r"[0-9a-f]{12}")
 """The host name that Docker and Podman give to a container."""
@@ -102,6 +103,7 @@ def understood(text: str) -> Report:
     if isinstance(release, Unreadable):
         files[_report_labels.BUILD] = release
     _drivers(said, outputs, files)
+    _nvidia_drivers(said, outputs, files)
     _from_words(said, files)
     laid = _report_environments.lay(lists, said, files)
     return Report(
@@ -194,6 +196,20 @@ def _drivers(said: Said, outputs: Outputs, files: dict[str, str | Unreadable]) -
     elif told and not shown:
         said_so = Completed(0, f'{{"driver_version": "{told}"}}\n')
         outputs.setdefault((_report_smi.MX, "-j"), said_so)
+
+
+def _nvidia_drivers(said: Said, outputs: Outputs, files: dict[str, str | Unreadable]) -> None:
+    """Let the label, and every table of ``nvidia-smi``, say which driver it is, if it is one."""
+    for output in said.outputs.get((_report_smi.NVIDIA,), []):
+        for version in _report_smi.nvidia_drivers(output.stdout):
+            said.words.add("nvidia-kmd", version)
+    driver = dict(said.words).get("nvidia-kmd")
+    if isinstance(driver, Unreadable):
+        files |= dict.fromkeys(NVIDIA_DRIVERS, driver)
+        if (_report_smi.NVIDIA,) in outputs:
+            outputs[(_report_smi.NVIDIA,)] = driver
+    elif driver is not None:
+        files[NVIDIA_DRIVERS[0]] = f"{driver}\n"
 
 
 def _view(said: Said) -> View:

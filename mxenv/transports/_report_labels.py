@@ -71,6 +71,8 @@ _VALUES = {
     "libc": re.compile(r"glibc-(\d\.\d+)"),
     "sdk": re.compile(r"(\d+(?:\.\d+){2,}[\w.-]{0,40})(?:,.*)?"),
     "kmd": re.compile(r"(\d+(?:\.\d+)+[\w.-]{0,40})"),
+    # Three digits: what stands for this label on a card of another vendor has fewer.
+    "nvidia-kmd": re.compile(r"(\d{3}\.\d{2,3}(?:\.\d{1,3})?)"),
     "python": _PYTHON,
     "torch": re.compile(r"(\d[\w.]{0,40}\+(?:metax|maca|mc)\d[\w.]{0,40})"),
     "torch-public": re.compile(r"(\d[\w.]{0,40})(?:\+[\w.]{1,60})?"),
@@ -84,6 +86,7 @@ _LABELS = {
     "libc version": "libc",
     "maca driver version": "kmd",
     "maca sdk version": "sdk",
+    "nvidia driver version": "nvidia-kmd",
     "python version": "python",
     "pytorch version": "torch",
     "model name": "cpu",

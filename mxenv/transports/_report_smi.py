@@ -49,6 +49,7 @@ _SLICED = re.compile(r"\*sGPU|Enabled", re.IGNORECASE)
 _KMD = re.compile(
     r"Kernel Mode Driver Version:[ \t]*(\d[\w.-]*)|^[ \t]*KMD[ \t]*:[ \t]*(\d[\w.-]*)", re.MULTILINE
 )
+_NVIDIA_KMD = re.compile(r"\bDriver Version:[ \t]*(\d[\d.]*)")
 _ALWAYS = re.compile(
     "|".join(
         pattern.pattern
@@ -235,3 +236,8 @@ def _tokens(output: Completed) -> tuple[str, ...]:
 def drivers(text: str) -> list[str]:
     """Return every version that an output of ``mx-smi`` says the driver to have."""
     return [first or second for first, second in _KMD.findall(text)]
+
+
+def nvidia_drivers(text: str) -> list[str]:
+    """Return every version that a table of ``nvidia-smi`` says the driver to have."""
+    return _NVIDIA_KMD.findall(text)

@@ -340,6 +340,29 @@ def test_wheels_of_another_sdk_are_found_in_a_report() -> None:
     assert "of SDK 3.7.0" in worst[0].found
 
 
+NVIDIA = "PyTorch version: 2.4.1\nNvidia driver version: {}\n"
+
+
+@pytest.mark.parametrize("value", ["550.54.15", "570.133.20"])
+def test_the_driver_that_torch_names_is_read(value: str, tmp_path: Path) -> None:
+    (tmp_path / "r.md").write_text(NVIDIA.format(value))
+    assert seen(tmp_path / "r.md").reading("nvidia.kmd") == Observed(value)
+
+
+@pytest.mark.parametrize("value", ["Could not collect", "2.14.6", "N/A", "550.54.1500", "550"])
+def test_what_stands_for_no_driver_of_nvidia_is_none(value: str, tmp_path: Path) -> None:
+    (tmp_path / "r.md").write_text(NVIDIA.format(value))
+    assert isinstance(seen(tmp_path / "r.md").reading("nvidia.kmd"), Unreadable)
+
+
+def test_a_driver_that_torch_and_the_tool_name_otherwise_is_not_known(tmp_path: Path) -> None:
+    table = (REPORTS / "nvidia-smi.md").read_text()
+    (tmp_path / "r.md").write_text(f"{NVIDIA.format('535.129.03')}\n{table}")
+    reading = seen(tmp_path / "r.md").reading("nvidia.kmd")
+    assert isinstance(reading, Unreadable)
+    assert "the report says both 535.129.03 and " in reading.reason
+
+
 class TestOfTwoThingsNeitherIsBelieved:
     """Where a report contradicts itself, both are named and none is taken."""
 
