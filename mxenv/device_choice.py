@@ -139,6 +139,17 @@ _FIXED = (
         source="aten/src/ATen/native/layer_norm.cpp: rms_norm_symint",
     ),
     Choice(
+        id="rms norm, backward",
+        alternatives=(
+            _way("_fused_rms_norm_backward", CARDS),
+            _way(
+                "pow.Tensor_Scalar mul.Tensor mul.Scalar div.Scalar expand sum.dim_IntList",
+                telling=False,
+            ),
+        ),
+        source="aten/src/ATen/native/layer_norm.cpp: rms_norm_symint",
+    ),
+    Choice(
         id="recurrent network",
         alternatives=(
             _way("_cudnn_rnn", CUDA),

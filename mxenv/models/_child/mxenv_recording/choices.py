@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import Any, Iterator
 
 import torch
+from torch.utils._python_dispatch import _disable_current_modes
 
 from mxenv_recording.guesses import meta
 
@@ -42,7 +43,7 @@ class Choices:
     def kernels(self) -> dict[str, Any]:
         """Return each kernel, by the name of the composite that it stands in for."""
         found = {"scaled_dot_product_attention": self.attention, "dropout": self.dropout}
-        if hasattr(ATEN, "_fused_rms_norm") and hasattr(ATEN, "rms_norm"):
+        if hasattr(ATEN, "_fused_rms_norm_backward"):
             found["rms_norm"] = self.rms_norm
         if hasattr(ATEN, "_cudnn_rnn"):
             found["lstm.input"] = self.lstm
@@ -90,9 +91,9 @@ class Choices:
         return ATEN.dropout.default._op_dk(COMPOSITE, value, p, train)
 
     def rms_norm(self, value: Any, shape: Any, weight: Any = None, eps: Any = None) -> Any:
-        """Return what the fused kernel does."""
+        """Return what the fused kernel does, which torch has as a composite where no card is."""
         self.ledger.assume("device", "aten::_fused_rms_norm.default", "in one kernel")
-        return ATEN._fused_rms_norm.default(value, shape, weight, eps)[0]
+        return _RmsNorm.apply(self.ledger, value, shape, weight, eps)
 
     def lstm(  # noqa: PLR0913, PLR0917 - the operator's own arguments
         self,
@@ -138,6 +139,31 @@ class Choices:
             *(value, weights, 4 if has_biases else 2, packed, *state, mode),
             *(state[0].shape[-1], 0, layers, batch_first, dropout, train, both, [], None),
         )
+
+
+class _RmsNorm(torch.autograd.Function):
+    """Norms by the root of the mean square, forwards and backwards, as the fused kernels do."""
+
+    @staticmethod
+    def forward(  # noqa: PLR0913, PLR0917 - the operator's own arguments
+        ctx: Any, ledger: Any, value: Any, shape: Any, weight: Any, eps: Any
+    ) -> Any:
+        ctx.ledger, ctx.shape = ledger, shape
+        ctx.save_for_backward(value, weight)
+        ledger.seen_at(ATEN._fused_rms_norm.default, (value, shape, weight, eps))
+        with _disable_current_modes():
+            return torch.empty_like(value)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        value, weight = ctx.saved_tensors
+        mask = [ctx.needs_input_grad[1], ctx.needs_input_grad[3]]
+        with _disable_current_modes():
+            scale = value.new_empty((*value.shape[: -len(ctx.shape)], *(1 for _ in ctx.shape)))
+            grads = [torch.empty_like(one) if one is not None else None for one in (value, weight)]
+        args = (grad, value, ctx.shape, scale, weight, mask)
+        ctx.ledger.seen_at(ATEN._fused_rms_norm_backward.default, args)
+        return None, grads[0], None, grads[1], None
 
 
 def _named(kernel: str) -> str:

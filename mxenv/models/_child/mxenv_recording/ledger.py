@@ -86,6 +86,10 @@ class Ledger:
             if text:
                 _keep(entry["samples"], sum(tensor.numel() for tensor in tensors), text)
 
+    def seen_at(self, func: Any, args: Any) -> None:
+        """Count one call of an operator that is not called, where the model is now."""
+        self.use(func, args, {}, self.places.now())
+
     def plain(self, name: str, where: tuple[str, str]) -> None:
         """Count one call of what is no operator with a schema."""
         key = (name, self.phase, ())
