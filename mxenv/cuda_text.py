@@ -19,8 +19,9 @@ _TOKEN = re.compile(
     r"//(?:[^\\\n]|\\.)*"
     r"|/\*.*?(?:\*/|\Z)"
     r"|\b(?:u8|[uUL])?R\"([^\s()\\\"]{0,16})\(.*?(?:\)\1\"|\Z)"
-    r"|\"(?:\\.|[^\"\\\n])*\""
-    r"|(?<![0-9A-Fa-f])'(?:\\.|[^'\\\n])+'",
+    # One that has no end takes the line, and no part of it is looked at twice.
+    r"|\"(?:\\.|[^\"\\\n])*\"?"
+    r"|(?<![0-9A-Fa-f])'(?:\\.|[^'\\\n]){1,12}'",
     re.DOTALL,
 )
 """A comment, a raw string, a string, a character; a digit's own ``'`` parts a number."""

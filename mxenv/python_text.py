@@ -87,11 +87,19 @@ _ANY = (
 )
 """Letters of which some are in every text that has any of it: those are fast to look for."""
 
+LARGEST = 2 << 20
+"""Characters of a file; its tree of syntax takes up to six hundred times as much memory."""
+FIELDS = 20_000
+"""Braces in a file with f-strings: how long one takes to parse grows with their square."""
+_FORMATTED = re.compile(r"(?i)\b(?:f|fr|rf)[\"']")
+
 
 def scan(text: str) -> Iterator[Found]:
     """Yield what is found in ``text``; raise `SyntaxError` or `ValueError` if it is no Python."""
     if not any(hint in text for hint in _ANY):
         return
+    if len(text) > LARGEST or (text.count("{") > FIELDS and _FORMATTED.search(text)):
+        raise ValueError("nobody has written it by hand")
     with warnings.catch_warnings():
         # Of a string's odd escapes, which are its author's business.
         warnings.simplefilter("ignore")

@@ -31,7 +31,8 @@ OF_VALUES = frozenset(
 """Those that work on numbers, texts, lists and tables, and never on tensors."""
 NAMELESS = frozenset({"prim", "prims"})
 """Namespaces of what the interpreter itself does."""
-_STRING = r'"(?:[^"\\]|\\.)*+"?|' + r"'(?:[^'\\]|\\.)*+'?"
+_STRING = r'"[^"\\]*(?:\\.[^"\\]*)*"?' + "|" + r"'[^'\\]*(?:\\.[^'\\]*)*'?"
+"""A text, or what is left of a file that ends in one: so no part of it is looked at twice."""
 _CALL = re.compile(
     rf"(?P<text>{_STRING})|\bops\.(?P<space>\w+)\.(?P<op>\w+)\(|\btorch\.(?P<name>\w+)\(",
     re.DOTALL,

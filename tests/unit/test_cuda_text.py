@@ -126,3 +126,10 @@ def test_what_another_platform_compiles_is_left_out(text: str, lines: list[int])
 def test_every_kind_is_known() -> None:
     own = {*cuda_text._PLAIN, *(kind for kind, _ in cuda_text._INCLUDED)}
     assert {*own, "cuda-kernel", "custom-operator"} <= set(KINDS)
+
+
+@pytest.mark.parametrize("quote", ['"', "'"])
+@pytest.mark.parametrize("end", ["", "\n", "\\"])
+def test_a_string_without_an_end_is_looked_at_once(quote: str, end: str) -> None:
+    text = f"__global__ void k(int a) {{}}\n{quote}" + f"\\{quote}" * 300_000 + end
+    assert [(line, kind) for line, kind, _ in found(text)] == [(1, "cuda-kernel")]

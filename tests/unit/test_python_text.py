@@ -156,3 +156,16 @@ def test_every_kind_is_known() -> None:
         *python_text.MODULES.values(),
     }
     assert told <= set(KINDS)
+
+
+@pytest.mark.parametrize(
+    "text", ["x = f'" + "{x}" * 20_001 + "'", "x = 1\n" * 350_000], ids=["fields", "large"]
+)
+def test_what_nobody_has_written_by_hand_is_not_parsed(text: str) -> None:
+    with pytest.raises(ValueError, match="nobody has written it by hand"):
+        list(python_text.scan(f"import triton\n{text}"))
+
+
+def test_a_table_of_many_braces_is_parsed() -> None:
+    table = "x = [" + "{}," * 20_001 + "]"
+    assert found(f"import triton\n{table}") == found("import triton")
