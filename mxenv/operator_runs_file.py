@@ -75,7 +75,7 @@ def from_text(text: str, *, context: str) -> Runs:
     lines = whole(text).split("\n")[:-1]
     if not lines:
         raise InventoryError("empty", context=context, hint=KIND.hint)
-    top = json_document.root(lines[0], context=f"{context}: line 1", kind=KIND)
+    top = json_document.root(lines[0], context=context, kind=KIND)
     top.only(*HEAD)
     found: dict[str, Run] = {}
     open_: list[str] = []
@@ -107,8 +107,15 @@ def _line(told: Mapping[str, object]) -> str:
 
 def _nodes(lines: list[str], context: str) -> Iterator[Node]:
     for number, one in enumerate(lines, start=2):
-        place = f"{context}: line {number}"
-        yield Node(json_document.parsed(one, context=place, kind=KIND), place, "", KIND)
+        yield Node(_parsed(one, number, context), f"{context}: line {number}", "", KIND)
+
+
+def _parsed(line: str, number: int, context: str) -> object:
+    try:
+        return json_document.parsed(line, context=context, kind=KIND)
+    except InventoryError:
+        # Once more, where it stands in the file: the parser counts lines.
+        return json_document.parsed("\n" * (number - 1) + line, context=context, kind=KIND)
 
 
 def _run(node: Node) -> Run:

@@ -48,10 +48,10 @@ def test_of_what_was_run_again_the_last_counts() -> None:
     [
         ("", "f: empty"),
         (HEAD[:-5], "f: empty"),
-        ("{\n", "f: line 1: line 1: not JSON"),
+        ("{\n", "f: line 1: not JSON"),
         ('{"schema":"mxenv.inventory/1"}\n', "is not results of running operators"),
         ('{"schema":"mxenv.operatorruns/9"}\n', "only 'mxenv.operatorruns/1'"),
-        (HEAD + "nonsense\n", "f: line 2: line 1: not JSON"),
+        (HEAD + "nonsense\n", "f: line 2: not JSON"),
         (HEAD + "[]\n", "f: line 2: not an object"),
         (HEAD + '{"operator":"a"}\n', "f: line 2: ended: missing"),
         (HEAD + '{"operator":"a","ended":"well"}\n', "ended: 'well' is not one of crashed, hung"),
