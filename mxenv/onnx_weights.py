@@ -13,7 +13,7 @@ from mxenv.weights import FLOATS, PLAIN
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from mxenv.onnx_model import Packed
+    from mxenv.onnx_graph import Packed
     from mxenv.onnx_tensor import Held
 
 SCHEME = "onnx"

@@ -13,7 +13,8 @@ from _programs import (
 
 from mxenv import onnx_model, onnx_weights
 from mxenv.inventory import Assumption, Phase, Stored, Use
-from mxenv.onnx_model import DEEPEST, FUNCTIONS, Model
+from mxenv.onnx_graph import DEEPEST
+from mxenv.onnx_model import FUNCTIONS, Model
 from mxenv.onnx_tensor import Outside
 
 W = field(5, onnx_tensor("w", 1, 4, 8, raw=bytes(128)))
