@@ -99,6 +99,7 @@ def _sizes(name: str, value: object) -> tuple[int, ...]:
     """Return a list of numbers of a header, none of them less than nothing."""
     if not isinstance(value, list) or len(value) > DIMENSIONS:
         raise TypeError(f"{name!r} has no list of numbers where one should be")
-    if not all(type(number) is int and 0 <= number <= MOST for number in value):
-        raise ValueError(f"{name!r} has a size that cannot be")
+    for number in value:
+        if type(number) is not int or not 0 <= number <= MOST:
+            raise ValueError(f"{name!r} has a size that cannot be")
     return tuple(value)
