@@ -259,6 +259,26 @@ class Asked:
         )
 
 
+def _deeply(function: F) -> F:
+    """Give a command the options that say what is looked at beyond the usual."""
+    deep = click.option(
+        "--deep", is_flag=True, help="Look whether files of distributions were altered; slow."
+    )
+    operators = click.option(
+        "--operators",
+        is_flag=True,
+        help="Run the node's Python (that of --python, or else the one with torch) to ask torch "
+        "which operators it can run.",
+    )
+    load = click.option(
+        "--load",
+        metavar="MODULE[:FUNCTION]",
+        multiple=True,
+        help="What to import there before, and to call, as flag_gems:enable.",
+    )
+    return deep(operators(load(function)))
+
+
 def asking(function: Callable[..., None]) -> Callable[..., None]:
     """Give a command the options that say which nodes are asked, and how, as an `Asked`."""
 
@@ -287,21 +307,7 @@ def asking(function: Callable[..., None]) -> Callable[..., None]:
         multiple=True,
         help="An interpreter, or the prefix of an environment, to look at as well.",
     )
-    @click.option(
-        "--deep", is_flag=True, help="Look whether files of distributions were altered; slow."
-    )
-    @click.option(
-        "--operators",
-        is_flag=True,
-        help="Run the node's Python (that of --python, or else the one with torch) to ask torch "
-        "which operators it can run.",
-    )
-    @click.option(
-        "--load",
-        metavar="MODULE[:FUNCTION]",
-        multiple=True,
-        help="What to import there before, and to call, as flag_gems:enable.",
-    )
+    @_deeply
     @functools.wraps(function)
     def call(  # noqa: PLR0913 - every option is an argument
         *rest: object,

@@ -1,8 +1,9 @@
 """What a build of torch says of its operators: for its own dispatch key, without any device.
 
-Run by the Python that the build is installed for, so it stands alone and takes Python 3.8 and
-torch 2.4 or newer. Arguments are modules to import before (``flag_gems:enable`` calls a function
-of it). One line comes out, whatever torch, or what is imported, may print besides::
+Run by the Python that the build is installed for, so it takes Python 3.8 and torch 2.4 or newer.
+It is one file, since it goes to a node as one argument of that Python: nothing is written there.
+Its own arguments are modules to import before (``flag_gems:enable`` calls a function of one). One
+line comes out, whatever torch, or what is imported, may print besides::
 
     mxenv.asked/1 sha256:… {"torch": "2.8.0", "dispatch": "CUDA", "operators": ["aten::add.out n"]}
 
@@ -87,16 +88,26 @@ CHOSEN = {
 """What looks at the device to choose who does the work (``ConvBackend`` in ATen's Convolution.cpp),
 so that a trace without a device would show the wrong one."""
 FORMS = (
-    *((rank, rank, "float32", False) for rank in (2, 4, 3, 1, 5)),
-    *((rank, 1, "float32", False) for rank in (2, 4, 3)),
-    *((rank, 0, "float32", False) for rank in (2, 0)),
-    *((rank, rank, "int64", False) for rank in (2, 1, 3)),
-    *((rank, rank, "float32", True) for rank in (2, 4, 3, 1, 5)),
-    *((rank, 1, "float32", True) for rank in (2, 4, 3)),
-    *((2, 2, dtype, False) for dtype in ("bool", "complex64", "float64", "int32")),
+    *((rank, rank, "float32", False) for rank in (2, 4, 3)),
+    (2, 2, "int64", False),
+    (4, 4, "float32", True),
+    (4, 1, "float32", True),
+    (2, 2, "complex64", False),
+    (2, 2, "bool", False),
+    (2, 1, "float32", False),
+    (2, 0, "float32", False),
+    *((rank, rank, "float32", False) for rank in (1, 5)),
+    *((rank, 1, "float32", False) for rank in (4, 3)),
+    (0, 0, "float32", False),
+    *((rank, rank, "int64", False) for rank in (1, 3)),
+    *((rank, rank, "float32", True) for rank in (2, 3, 1, 5)),
+    *((rank, 1, "float32", True) for rank in (2, 3)),
+    *((2, 2, dtype, False) for dtype in ("float64", "int32")),
 )
 """What arguments may look like: dimensions of the first tensor and of the others, what they hold,
-whether what may be left out is given; the likeliest first."""
+whether what may be left out is given; the likeliest first, then what differs most from it."""
+ALIKE = 10
+"""Refusals in the same words, from the first form on, after which no other form is tried."""
 INSIDE = ("CPU", "CUDA")
 """Keys whose tables of kernels torch itself fills below the dispatcher (``DispatchStub``)."""
 SECONDS = 5.0
@@ -461,8 +472,11 @@ def traced(
     space, _, word = base.partition("::")
     func = getattr(getattr(getattr(build.torch.ops, space), word), overload or "default")
     alias = next((a for a in (STRUCTURED, EXPLICIT) if build.has(name, a)), None)
-    seen = []
+    seen: list[str] = []
+    refusals: set[str] = set()
     for values in ways:
+        if len(seen) >= ALIKE and len(refusals) == 1:
+            return None
         watch = mode(name)
         try:
             positional, named = values.of(build.schemas[name])
@@ -476,7 +490,8 @@ def traced(
                     func._op_dk(key, *positional, **named)
                 else:
                     func(*positional, **named)
-        except Exception:  # noqa: BLE001, S112 - made-up arguments are refused in every way
+        except Exception as error:  # noqa: BLE001 - made-up arguments are refused in every way
+            refusals.add(first(error))
             continue
         return sorted(watch.leaves)
     return None
@@ -496,7 +511,6 @@ def without_compiler(torch: ModuleType) -> None:
 
 def work(build: Build, names: Iterable[str], pipe: int, deadline: float) -> None:
     """Trace ``names`` one after the other, and tell what came of each."""
-    without_compiler(build.torch)
     sink = os.open(os.devnull, os.O_WRONLY)
     os.dup2(sink, 1)
     os.dup2(sink, 2)
@@ -518,6 +532,9 @@ def work(build: Build, names: Iterable[str], pipe: int, deadline: float) -> None
 def trace(build: Build, names: Sequence[str]) -> Traced:
     """Return what each of ``names`` calls, traced in children: one that crashes costs itself."""
     found: dict[str, Sequence[str]] = {}
+    # What the first trace of all has to import is imported once, and not by every child.
+    without_compiler(build.torch)
+    traced(build, "aten::__and__.Tensor", tracer(), attempts(build.torch, "meta")[:1])
     waiting = [names[n::WORKERS] for n in range(WORKERS)]
     running: list[tuple[Sequence[str], int, int]] = []
     deadline = time.monotonic() + PATIENCE
