@@ -44,6 +44,24 @@ def _sections(inventory: Inventory, whole: bool) -> Iterator[Section]:  # noqa: 
         head=("weights", "packed as", "activations", "tensors", "memory", "more"),
         rows=tuple(_formats(inventory)),
     )
+    yield from _code(inventory, whole)
+    yield from _run(inventory, whole)
+    yield Section(
+        kind="assumption",
+        title="Assumed",
+        head=("what", "of", "that"),
+        rows=tuple((one.kind, one.subject, one.said) for one in inventory.assumptions),
+    )
+    yield Section(
+        kind="gap",
+        title="Not known",
+        head=("what",),
+        rows=tuple(_few([(gap,) for gap in inventory.gaps])),
+    )
+
+
+def _code(inventory: Inventory, whole: bool) -> Iterator[Section]:  # noqa: FBT001 - passed on
+    """Yield what in code a port has to look at."""
     found = places(hit for hit in inventory.hits if hit.kind in KINDS)
     yield Section(
         kind="effort",
@@ -68,19 +86,6 @@ def _sections(inventory: Inventory, whole: bool) -> Iterator[Section]:  # noqa: 
         title="Seen, and not counted as places",
         head=("code", "hits"),
         rows=tuple(_beside(inventory)),
-    )
-    yield from _run(inventory, whole)
-    yield Section(
-        kind="assumption",
-        title="Assumed",
-        head=("what", "of", "that"),
-        rows=tuple((one.kind, one.subject, one.said) for one in inventory.assumptions),
-    )
-    yield Section(
-        kind="gap",
-        title="Not known",
-        head=("what",),
-        rows=tuple(_few([(gap,) for gap in inventory.gaps])),
     )
 
 

@@ -58,6 +58,25 @@ def _sections(matrix: Matrix, whole: bool) -> Iterator[Section]:  # noqa: FBT001
             for row in matrix.tested
         ),
     )
+    yield from _held(matrix)
+    yield _formats(matrix)
+    yield _operators(matrix, whole)
+    yield Section(
+        kind="series",
+        title="Cards that are served alike",
+        head=("row", "cards", "who says so"),
+        rows=tuple((r.row, ", ".join(r.cards), _who(r)) for r in matrix.series),
+    )
+    yield Section(
+        kind="override",
+        title="In the place of other rows",
+        head=("row", "in the place of", "reason"),
+        rows=tuple((o.by, o.row, o.reason) for o in matrix.overrides),
+    )
+
+
+def _held(matrix: Matrix) -> Iterator[Section]:
+    """Yield what nodes are held against, beside sets of versions."""
     yield Section(
         kind="rule",
         title="What must be so",
@@ -80,20 +99,6 @@ def _sections(matrix: Matrix, whole: bool) -> Iterator[Section]:  # noqa: FBT001
             (r.row, r.text, r.applies or _all(r.when), _all(r.requires), _met(r.severity), _who(r))
             for r in matrix.requirements
         ),
-    )
-    yield _formats(matrix)
-    yield _operators(matrix, whole)
-    yield Section(
-        kind="series",
-        title="Cards that are served alike",
-        head=("row", "cards", "who says so"),
-        rows=tuple((r.row, ", ".join(r.cards), _who(r)) for r in matrix.series),
-    )
-    yield Section(
-        kind="override",
-        title="In the place of other rows",
-        head=("row", "in the place of", "reason"),
-        rows=tuple((o.by, o.row, o.reason) for o in matrix.overrides),
     )
 
 

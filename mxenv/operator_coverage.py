@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from mxenv.inventory import Inventory, Kernel, Use
-    from mxenv.operator_decision import Platform
+    from mxenv.operator_place import Platform
 
 
 ELSEWHERE = {"onnx": "an operator of ONNX, which another runtime than torch runs"}

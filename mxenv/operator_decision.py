@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, assert_never
 
 from mxenv.frozen import frozen
 from mxenv.matrix import FAILS, WORKS, stem
+from mxenv.operator_place import Basis
 from mxenv.operator_runs import BAD, Ended
 from mxenv.operator_table import Entry, Grade, How
 from mxenv.verdict import Outcome
@@ -15,7 +16,8 @@ from mxenv.verdict import Outcome
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from mxenv.operator_runs import Run, Runs
+    from mxenv.operator_place import Known, Platform
+    from mxenv.operator_runs import Run
     from mxenv.operator_table import Table
     from mxenv.verdict import Evidence
 
@@ -25,17 +27,6 @@ SLOW, OPEN = "slow", "unknown"
 GRADES = {Ended.RAN: Grade.RAN, Ended.VERIFIED: Grade.VERIFIED}
 """How well an operator is known to work that ended so."""
 GRADE = {grade: place for place, grade in enumerate(Grade)}
-
-
-class Basis(StrEnum):
-    """On what an answer rests."""
-
-    TARGET = "target build"
-    """The build of torch that is installed on the platform was asked."""
-    OTHER = "other build"
-    """Another build was: it says nothing of the platform's."""
-    NOTHING = "nothing"
-    """There is no table of operators of the platform."""
 
 
 class Class(StrEnum):
@@ -61,55 +52,6 @@ OUTCOMES = {
     Class.UNKNOWN: Outcome.UNKNOWN,
 }
 """What follows from each; what falls back is nobody's to wave through but a waiver's."""
-
-
-@frozen
-class Known:
-    """What a row of a matrix says of operators, of one platform."""
-
-    operators: frozenset[str]
-    """Names with their overload, or without: then of every one."""
-    dtypes: frozenset[str] = frozenset()
-    """The formats that it is about; empty: all."""
-    kind: str
-    """``wrong``, ``traps``, ``missing``, ``slow``, ``works`` or ``unknown``."""
-    row: str
-    said: str = ""
-    by: str = ""
-    """Whose kernels it is about; empty: those of torch itself."""
-    sure: bool = True
-    """False if it is not known whether the row is about this platform."""
-    remedy: str = ""
-    because: tuple[Evidence, ...] = ()
-
-    def speaks_of(self, operator: str, dtypes: Iterable[str]) -> bool:
-        """Return whether the row is about ``operator`` called with such tensors."""
-        if operator not in self.operators and stem(operator) not in self.operators:
-            return False
-        given = frozenset(dtypes)
-        if self.dtypes and self.kind == WORKS:
-            # What was seen working says nothing of a call with a tensor of another format.
-            return bool(given) and given <= self.dtypes
-        return not self.dtypes or not given.isdisjoint(self.dtypes)
-
-
-@frozen
-class Platform:
-    """What is known of the operators of a place to run."""
-
-    name: str
-    table: Table | None = None
-    basis: Basis = Basis.NOTHING
-    known: tuple[Known, ...] = ()
-    why: str = ""
-    """Why nothing is known of its own build of torch, if somebody said so."""
-    runs: Runs | None = None
-    """What came of running operators there, with that build of torch."""
-
-    @property
-    def asked(self) -> Table | None:
-        """Return what the platform's own build of torch says, if it was asked."""
-        return self.table if self.basis is Basis.TARGET else None
 
 
 @frozen

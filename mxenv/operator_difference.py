@@ -6,14 +6,16 @@ from typing import TYPE_CHECKING
 
 from mxenv.difference import Change
 from mxenv.operator_coverage import cover
-from mxenv.operator_decision import Basis, decide
+from mxenv.operator_decision import decide
+from mxenv.operator_place import Basis
 from mxenv.operator_table import Grade
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from mxenv.inventory import Inventory
-    from mxenv.operator_decision import Decision, Platform
+    from mxenv.operator_decision import Decision
+    from mxenv.operator_place import Platform
 
 
 def of_model(inventory: Inventory, before: Platform, after: Platform) -> tuple[Change, ...]:

@@ -9,7 +9,7 @@ from mxenv import operator_table, version
 from mxenv.environment import select_env
 from mxenv.errors import UsageError
 from mxenv.facts import Absent, Fact, Observed, Snapshot, Unreadable, View
-from mxenv.operator_decision import Basis, Known, Platform
+from mxenv.operator_place import Basis, Known, Platform
 from mxenv.operator_runs import fits
 from mxenv.ruling import guard
 from mxenv.selector import PACKAGE

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from mxenv.inventoried import Inventoried
     from mxenv.lock import Lock
     from mxenv.matrix import Matrix
-    from mxenv.operator_decision import Platform
+    from mxenv.operator_place import Platform
     from mxenv.verdict import Place, Waiver
 
 OWN = "MX6"

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from mxenv.inventory import Inventory
     from mxenv.matrix import Matrix
     from mxenv.models import Reader
-    from mxenv.operator_decision import Platform
+    from mxenv.operator_place import Platform
     from mxenv.operator_runs import Runs
     from mxenv.verdict import Waiver
 

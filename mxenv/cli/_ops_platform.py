@@ -12,13 +12,13 @@ from mxenv.verdict import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
+    from mxenv.cli._ops_options import Held
     from mxenv.cli._output import Output
     from mxenv.difference import Change
     from mxenv.inventory import Inventory
     from mxenv.matrix import Matrix
-    from mxenv.operator_decision import Platform
+    from mxenv.operator_place import Platform
 
 DIFFERENT = _status.STATUS[Outcome.INCOMPATIBLE]
 UNSURE = _status.STATUS[Outcome.UNKNOWN]
@@ -32,18 +32,6 @@ class Model:
 
     target: str
     inventory: Inventory
-
-
-@frozen
-class Held:
-    """What a model is held against, and by what."""
-
-    platforms: tuple[str, ...]
-    matrix: _options.Matrices
-    env: str | None = None
-    ran: Path | None = None
-    """What came of running the operators of the model on the platform."""
-    waivers: tuple[Path, ...] = ()
 
 
 def refuse(held: Held, *, diff: bool) -> None:

@@ -18,7 +18,7 @@ from mxenv.operator_table import Entry, How, Table
 if TYPE_CHECKING:
     from mxenv.facts import Reading
     from mxenv.matrix import Operator
-    from mxenv.operator_decision import Platform
+    from mxenv.operator_place import Platform
 
 MATRIX = checking.load_matrix()
 ENV, TORCH = "/opt/conda", "2.8.0+metax3.7.0.7"

@@ -17,7 +17,8 @@ import pytest
 from mxenv import operator_table
 from mxenv.api import nodes
 from mxenv.facts import Observed
-from mxenv.operator_decision import Basis, Class, Platform, decide
+from mxenv.operator_decision import Class, decide
+from mxenv.operator_place import Basis, Platform
 from mxenv.probes import _torch_said, operators
 from mxenv.question import Command
 from mxenv.redaction import clean

@@ -17,9 +17,10 @@ from mxenv.judgement import waive
 from mxenv.matrix import FORMATS
 from mxenv.number_format import cards
 from mxenv.operator_coverage import cover
-from mxenv.operator_decision import Basis, Class, Platform
+from mxenv.operator_decision import Class
 from mxenv.operator_difference import of_all, of_model
 from mxenv.operator_findings import shares
+from mxenv.operator_place import Basis, Platform
 from mxenv.operator_platform import of_card
 from mxenv.operator_table import Entry, How, Table
 from mxenv.porting import KINDS

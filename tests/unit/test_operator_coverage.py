@@ -4,7 +4,8 @@ import pytest
 
 from mxenv.inventory import Inventory, Kernel, Phase, Use
 from mxenv.operator_coverage import Coverage, cover
-from mxenv.operator_decision import OUTCOMES, Basis, Class, Decision, Known, Platform, decide
+from mxenv.operator_decision import OUTCOMES, Class, Decision, decide
+from mxenv.operator_place import Basis, Known, Platform
 from mxenv.operator_table import Entry, Grade, How, Table
 from mxenv.verdict import Outcome
 

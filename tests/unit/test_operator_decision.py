@@ -6,7 +6,8 @@ import pytest
 
 from mxenv.inventory import Inventory, Phase, Use
 from mxenv.operator_coverage import cover
-from mxenv.operator_decision import Basis, Class, Decision, Known, Platform, decide
+from mxenv.operator_decision import Class, Decision, decide
+from mxenv.operator_place import Basis, Known, Platform
 from mxenv.operator_table import Entry, Grade, How, Table
 from mxenv.verdict import Evidence
 

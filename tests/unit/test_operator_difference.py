@@ -3,8 +3,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mxenv.inventory import Inventory, Phase, Use
-from mxenv.operator_decision import Basis, Known, Platform
 from mxenv.operator_difference import of_all, of_model, settled
+from mxenv.operator_place import Basis, Known, Platform
 from mxenv.operator_table import Entry, Grade, How, Table
 
 ENTRIES = {

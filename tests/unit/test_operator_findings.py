@@ -5,8 +5,9 @@ from typing import Any
 
 from mxenv.inventory import Inventory, Kernel, Phase, Use
 from mxenv.operator_coverage import Coverage, cover
-from mxenv.operator_decision import Basis, Class, Known, Platform
+from mxenv.operator_decision import Class
 from mxenv.operator_findings import ASK, CODES, REMEDIES, WORST_FIRST, findings, shares
+from mxenv.operator_place import Basis, Known, Platform
 from mxenv.operator_table import Entry, Grade, How, Table
 from mxenv.verdict import Evidence, Finding, Outcome
 

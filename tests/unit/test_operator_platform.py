@@ -9,7 +9,7 @@ from _stacks import matrix
 from mxenv import operator_table
 from mxenv.errors import UsageError
 from mxenv.facts import Absent, Fact, Observed, Reading, Snapshot, Unreadable, View
-from mxenv.operator_decision import Basis
+from mxenv.operator_place import Basis
 from mxenv.operator_platform import KEY, known, makers, of_card, of_node
 from mxenv.operator_runs import Device, Runs
 from mxenv.operator_table import Entry, How, Table

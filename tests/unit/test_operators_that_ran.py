@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from mxenv.matrix import FAILS
-from mxenv.operator_decision import Basis, Class, Known, Platform, decide
+from mxenv.operator_decision import Class, decide
+from mxenv.operator_place import Basis, Known, Platform
 from mxenv.operator_runs import Device, Ended, Run, Runs, Trial
 from mxenv.operator_table import Entry, Grade, How, Table
 

@@ -8,7 +8,7 @@ from _stacks import matrix
 from mxenv.format_fit import Cards
 from mxenv.inventory import Assumption, Change, Hit, Inventory, Kernel, Phase, Use
 from mxenv.operator_coverage import cover
-from mxenv.operator_decision import Platform
+from mxenv.operator_place import Platform
 from mxenv.suitability import DOING, findings, listed
 from mxenv.verdict import Finding, Outcome, Place
 
