@@ -184,6 +184,12 @@ def test_what_is_made_for_another_device_need_not_run(
         assert one.decision.said.endswith(f"as the device chooses: not known to run is {lacks}")
 
 
+def test_where_nobody_was_asked_no_alternative_is_known_to_run() -> None:
+    one_of = (MATH, FLASH, CPU_ONLY)
+    (one,) = covered(use(FLASH, one_of=one_of), platform=Platform(name="C500")).operators
+    assert one.decision.found is Class.UNKNOWN
+
+
 def test_alternatives_of_which_nobody_knows_the_devices_all_have_to_run() -> None:
     (one,) = covered(use(CPU_ONLY, one_of=(CPU_ONLY,))).operators
     assert one.decision.found is Class.UNSUPPORTED
