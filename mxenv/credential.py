@@ -18,8 +18,14 @@ PREFIXES = (
     # What a token of some service begins with, and how its other letters look.
     *((f"gh{kind}_", r"\w{20,}") for kind in "pousr"),  # GitHub
     ("github_pat_", r"\w{20,}"),
-    *((f"gl{kind}-", r"[\w-]{16,}") for kind in ("pat", "dt", "rt")),  # GitLab
+    *((f"gl{kind}-", r"[\w-]{16,}") for kind in ("pat", "dt", "rt", "oas", "cbt", "ptt")),  # GitLab
     ("hf_", r"\w{20,}"),  # Hugging Face
+    ("api_org_", r"\w{20,}"),
+    ("r8_", r"\w{30,}"),  # Replicate
+    ("xai-", r"\w{20,}"),
+    ("pplx-", r"\w{20,}"),  # Perplexity
+    ("tgp_v1_", r"[\w-]{20,}"),  # Together
+    ("bce-v3/ALTAK-", r"\w{16,}/[0-9a-f]{32,}"),  # Baidu
     ("sk-", r"[\w-]{20,}"),  # OpenAI, Anthropic, DashScope, DeepSeek
     ("gsk_", r"\w{20,}"),  # Groq
     ("nvapi-", r"[\w-]{20,}"),  # NVIDIA
@@ -39,6 +45,13 @@ PREFIXES = (
     ("dckr_", r"[po]at_[\w-]{20,}"),  # Docker
     ("dop_v1_", r"\w{20,}"),  # DigitalOcean
     ("dapi", r"[0-9a-f]{32}\b"),  # Databricks
+    ("lin_api_", r"\w{20,}"),  # Linear
+    ("PMAK-", r"[\w-]{20,}"),  # Postman
+    ("shpat_", r"[0-9a-f]{32}\b"),  # Shopify
+    ("NRAK-", r"[0-9A-Z]{20,}"),  # New Relic
+    ("rubygems_", r"[0-9a-f]{32,}"),
+    ("AGE-SECRET-KEY-1", r"[0-9A-Z]{20,}"),
+    ("1//0", r"[\w-]{30,}"),  # Google, to sign in again
     ("SG.", r"[\w-]{16,}\.[\w-]{16,}"),  # SendGrid
     ("hvs.", r"[\w-]{20,}"),  # Vault
     ("glsa_", r"\w{20,}"),  # Grafana
@@ -47,6 +60,7 @@ PREFIXES = (
     ("ATATT3", r"[\w=-]{20,}"),  # Atlassian
     ("wandb_v1_", r"\w{20,}"),
     ("eyJ", r"[\w-]{10,}\.[\w-]{10,}\.[\w-]*"),  # a JSON web token
+    ("eyJhdXRocyI6", r"[\w+/=-]{20,}"),  # a login of Docker in base 64
     ("LS0tLS1CRUdJTi", r"[\w+/=-]{20,}"),  # "-----BEGIN " in base 64
 )
 
@@ -90,7 +104,20 @@ FORMS: dict[str, Form] = {
     "/webhooks/": (r"/webhooks/([0-9]+/)[\w-]{20,}", rf"/webhooks/\1{MASK}"),  # Discord
     "/bot/v2/hook/": (r"/bot/v2/hook/[\w-]+", f"/bot/v2/hook/{MASK}"),  # Feishu
     "webhook/send?": (r"webhook/send\?[^\s\"']*", f"webhook/send?{MASK}"),  # WeCom
-    "Bearer ": (rf"{_first('Bearer ')}[\w.~+/=-]{{8,}}", f"Bearer {MASK}"),
+    **{
+        word: (rf"{_first(word)}[\w.~+/=-]{{8,}}", f"{word}{MASK}")
+        for word in ("Bearer ", "bearer ")
+    },
+    # What a system keeps of a password.
+    **{
+        f"${kind}$": (rf"\${kind}\$[\w./$,=+-]{{20,}}", f"${kind}${MASK}")
+        for kind in ("1", "5", "6", "y", "apr1", "2a", "2b", "2y", "argon2id")
+    },
+    # In the path of a channel of conda.
+    "/t/": (r"(?<=/t/)[A-Za-z0-9-]{16,}(?=/)", MASK),
+    # A proxy without the scheme of its address.
+    "roxy=": (r"roxy=([\"']?)[^\s/:@\"']{1,100}:[^\s@\"']{1,200}@", rf"roxy=\1{MASK}@"),
+    "</": (rf"<([\w:-]*(?:{_NAMES}))>[^<]+<", rf"<\1>{MASK}<"),
     "Basic ": (
         rf"{_first('Basic ')}(?=[A-Za-z+/]*[A-Z0-9])[A-Za-z0-9+/]{{7,}}={{1,2}}(?!\w)",
         f"Basic {MASK}",
@@ -99,6 +126,9 @@ FORMS: dict[str, Form] = {
     'response="': (r"response=\"[0-9a-f]{32,}", f'response="{MASK}'),
     # What a program is told in words of its own: --token x, -u me:x
     " -": (rf" -(-?[\w-]*(?:{_NAMES})[ \t]+)(?!-)[^\s\"',;]+", rf" -\1{MASK}"),
+    '"-': (rf"\"(-{{1,2}}[\w-]*(?:{_NAMES}))\",\s*\"(?!-)[^\"]+", rf'"\1", "{MASK}'),
+    "sshpass ": (r"sshpass -p ?[^\s\"']+", f"sshpass -p {MASK}"),
+    " login ": (r" login (.{0,200}?-p[ =]?)(?![\w-]*=)[^\s\"']+", rf" login \1{MASK}"),
     " -u ": (r" -u [^\s:\"']+:[^\s\"']+", f" -u {MASK}"),
     "-user": (r"-user([ =])[^\s:\"']+:[^\s\"']+", rf"-user\1{MASK}"),
     # A file that logs in: machine x login y password z

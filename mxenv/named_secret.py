@@ -13,11 +13,26 @@ if TYPE_CHECKING:
 
 HEADERS = ("authorization", "cookie")
 HEADER = re.compile(
-    r"[\"']?[ \t]*[:=][ \t]*[\"']?"
+    r"[\"']?[ \t]*[:=\uff1a\uff1d][ \t]*[\"']?"
     r"(?:((?:digest|aws4-hmac-sha256)[ \t][^\n]*)|(?:[a-z]\w*[ \t]+)?([^\n\"',]+))",
     re.IGNORECASE,
 )
 """What a program says to log in by HTTP; the word that says how stays."""
+ALONE = (
+    "pass",
+    "psk",
+    "pw",
+    "bindpw",
+    "sn",
+    "serial",
+    "serial number",
+    "serial_number",
+    "serialnumber",
+    "serial no",
+    "serial nr",
+    "serial #",
+)
+"""Words that count only where they begin as such: bypass is no password, /opt/pw no secret."""
 WORDS = (
     "token",
     "secret",
@@ -52,25 +67,37 @@ WORDS = (
     "signature",
     "&sig",
     "?sig",
+    "&key",
+    "?key",
+    "app_key",
+    "appkey",
+    "sessionid",
+    "sessid",
+    "密码",
+    "口令",
+    "密钥",
+    "令牌",
     "asset tag",
     "s/n",
-    "serial",
-    "serial number",
-    "serial_number",
-    "serialnumber",
-    "serial no",
+    *ALONE,
 )
-"""What a value must not be kept of; `SERIAL` as a word of its own only."""
-SERIAL = "serial"
+"""What a value must not be kept of."""
 LOOSE = frozenset(" \t\"'s")
 """What may be between a word and its sign."""
-SIGN = re.compile(r"[:=]")
+SIGN = re.compile(r"[:=\uff1a\uff1d]")
 """What every value stands behind: far rarer than the letters of which words are."""
 VALUE = re.compile(
-    r"s?[\"']?[ \t]*[:=](?!=)[ \t]*"
-    r"(?:\"((?:[^\"\\\n]|\\.)+)\"|'((?:[^'\\\n]|\\.)+)'|[\"']?([^\s\"',;}]+))"
+    r"s?[\"']?[ \t]*[:=\uff1a\uff1d](?!=)>?(?:[ \t]*|\s*(?=\"))"
+    r"(?:\"((?:[^\"\\\n]|\\.)+)\"|'((?:[^'\\\n]|\\.)+)'"
+    r"|\[([^\[\]\n]+)\]|[\"']{0,3}(?=([^\s\"',;}])))"
 )
-"""A quoted value goes to its other quote, spaces and all; ``==`` compares, as in pip's lists."""
+"""A quoted value goes to its other quote, spaces and all, and a list to its other bracket; ``==``
+compares, as in pip's lists. Of one without quotes only the first letter is told."""
+BARE = 4
+"""Which group of it that is."""
+REST = re.compile(r"[^\s\"',;}]+")
+LAST = 2
+"""Letters that the shortest word has."""
 ENDS = {
     end: tuple(
         (word, form)
@@ -78,15 +105,15 @@ ENDS = {
         for word in words
         if word.endswith(end)
     )
-    for end in {word[-3:] for word in (*WORDS, *HEADERS)}
+    for end in {word[-LAST:] for word in (*WORDS, *HEADERS)}
 }
-"""The words by their last three letters, each with the form of what stands behind it."""
+"""The words by their last letters, each with the form of what stands behind it."""
 LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
 
 
 def masked(text: str) -> str:
     """Return ``text`` with the value masked after every word of `WORDS`."""
-    if ":" not in text and "=" not in text:
+    if not SIGN.search(text):
         return text
     lower = text.lower()
     if len(lower) != len(text):
@@ -102,14 +129,26 @@ def masked(text: str) -> str:
 
 def _values(text: str, lower: str) -> Iterator[tuple[int, int]]:
     """Yield where values stand: behind a sign, before which one of the words ends."""
+    run = 0  # where what has no quotes ends that was met last: many words may stand in it
     for sign in SIGN.finditer(lower):
         end = sign.start()
         for stop in _loose(lower, end) if lower[end - 1 : end] in LOOSE else (end,):
-            for word, form in ENDS.get(lower[max(stop - 3, 0) : stop], ()):
+            for word, form in ENDS.get(lower[max(stop - LAST, 0) : stop], ()):
                 if lower.endswith(word, 0, stop) and (match := form.match(text, stop)):
                     start = stop - len(word)
-                    if not (word.startswith(SERIAL) and start and lower[start - 1].isalnum()):
-                        yield match.span(match.lastindex or 0)
+                    if word in ALONE and start and _inside(lower[start - 1]):
+                        continue
+                    begin, finish = match.span(match.lastindex or 0)
+                    if form is VALUE and match.lastindex == BARE:
+                        if begin >= run and (rest := REST.match(text, begin)):
+                            run = rest.end()
+                        finish = run
+                    yield begin, finish
+
+
+def _inside(sign: str) -> bool:
+    """Return whether what follows ``sign`` is part of another word, or the name of a file."""
+    return sign.isalnum() or sign == "/"
 
 
 def _loose(lower: str, end: int) -> tuple[int, int]:
