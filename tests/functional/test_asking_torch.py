@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import json
+import subprocess
 import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+import _pythons
 import _stand_ins
 import psutil
 import pytest
 from click.testing import CliRunner
 
-from mxenv import operator_table
+from mxenv import _scripts, operator_table
 from mxenv.api import nodes
 from mxenv.cli._front import FRONT
 from mxenv.facts import Observed, Unreadable
@@ -205,6 +208,15 @@ def test_no_interpreter_is_there(tmp_path: Path) -> None:
     (tmp_path / "venv/bin/python3.11").write_text("")
     snapshot = probed(tmp_path / "venv")
     assert reading(snapshot, tmp_path / "venv") == Unreadable("there is no such interpreter")
+
+
+@pytest.mark.parametrize("version", sorted(_pythons.found()))
+def test_any_python_that_a_torch_may_be_installed_for_runs_it(version: str) -> None:
+    text = _scripts.text("@operators")
+    ast.parse(text, feature_version=(3, 8))
+    argv = [_pythons.found()[version], "-I", "-S", "-B", "-c", text]
+    done = subprocess.run(argv, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1].endswith('{"error":"there is no torch in it"}')
 
 
 def test_through_a_shell_the_same_script_runs(tmp_path: Path) -> None:

@@ -101,3 +101,7 @@ def test_no_reason_is_longer_than_a_reader_wants(said: str) -> None:
     assert len(reading.reason) == 400
     assert reading.reason.endswith("x…")
     assert reading.reason.startswith("needs root: " if "denied" in said else "x")
+
+
+def test_a_probe_has_nothing_run_on_demand_unless_it_says_so() -> None:
+    assert tuple(probe_of(HERE, Absent()).on_demand({"operators": "yes"})) == ()
