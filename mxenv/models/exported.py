@@ -35,6 +35,8 @@ MOST = 4096
 """Graphs, or files of code, in one file."""
 CODE_LARGEST = 64 << 20
 """Bytes of all files of code together."""
+PROGRAMS_LARGEST = 256 << 20
+"""Bytes of all graphs together."""
 
 
 def claims(target: str) -> bool:
@@ -75,8 +77,12 @@ def _other(path: Path, names: Sequence[str]) -> ModelError:
 def _exported(path: Path, inside: zipfile.ZipFile, names: Sequence[str]) -> Inventory:
     digest = hashlib.sha256()
     programs = []
+    left = PROGRAMS_LARGEST
     for name in names:
         told, content = document(inside, name)
+        left -= len(content)
+        if left < 0:
+            raise ValueError(f"graphs of more than {PROGRAMS_LARGEST >> 20} MiB")
         digest.update(content)
         try:
             programs.append(exported_program.read(told))

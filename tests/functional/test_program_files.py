@@ -216,6 +216,10 @@ def harmful(folder: Path) -> dict[str, str]:
     (folder / "lists.pt2").write_bytes(
         zipped({"m/models/model.json": f'{{"a":[{"[]," * 20_000_000}0]}}'}, deflated=True)
     )
+    large = json.dumps(LINEAR) + " " * (60 << 20)
+    (folder / "several.pt2").write_bytes(
+        zipped({f"m/models/{n}.json": large for n in range(6)}, deflated=True)
+    )
     (folder / "number.pt2").write_bytes(
         zipped({"m/models/model.json": f'{{"a":{"9" * 50_000_000}}}'}, deflated=True)
     )
@@ -233,6 +237,7 @@ def harmful(folder: Path) -> dict[str, str]:
         "many.pt2": "a directory of more than 16 MiB",
         "deep.pt2": "'m/models/model.json' is not JSON: nested too deeply",
         "lists.pt2": "it has more than 8000000 parts",
+        "several.pt2": "graphs of more than 256 MiB",
         "number.pt2": "'m/models/model.json' is not JSON",
         "quiet.pt2": "its graph calls no operator",
         "nested.onnx": "graphs nested too deeply",
