@@ -20,6 +20,9 @@ from mxenv import _scripts, operator_table
 from mxenv.api import nodes
 from mxenv.cli._front import FRONT
 from mxenv.facts import Observed, Unreadable
+from mxenv.probes import operators
+from mxenv.question import Answers, Command, Completed, Found
+from mxenv.redaction import clean_answers
 from mxenv.transports import Terms, _shell
 from mxenv.transports._shell_pipe import ProcessPipe
 
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from mxenv.facts import Snapshot
+    from mxenv.question import Given, Question
 
 NOW = datetime(2026, 1, 7, tzinfo=UTC)
 KEY = "torch.operators"
@@ -106,9 +110,17 @@ def test_a_recording_replays_to_the_same_snapshot(tmp_path: Path) -> None:
 
 def test_a_home_is_masked_and_its_answer_found_again() -> None:
     """The name of whoever owns the environment stays on the node."""
-    home = "/home/somebody/venv"
-    entries = nodes.demanded({"operators": "yes", "python": home})
-    assert {argv[0] for argv in entries} == {f"{home}/bin/python3"}
+    asked: dict[Question, Given] = {
+        operators.WANTED: Found("yes"),
+        operators.NAMED: Found("/home/somebody/venv"),
+    }
+    (command,) = operators.PROBE.more(Answers(asked))
+    assert isinstance(command, Command)
+    assert command.argv[0] == "/home/somebody/venv/bin/python3"
+    kept = clean_answers(Answers({**asked, command: Completed(0, line())}))
+    (fact,) = operators.PROBE.read(kept)
+    assert isinstance(fact.reading, Observed)
+    assert "somebody" not in f"{fact} {kept}"
 
 
 def test_without_being_asked_for_no_python_is_run(tmp_path: Path) -> None:
