@@ -301,6 +301,26 @@ def test_an_interpreter_without_torch_is_told_what_to_install(tmp_path: Path) ->
     assert "torch is not installed there" in done.stderr
 
 
+def test_a_model_that_was_walked_through_is_run_and_every_argument_is_legal(
+    tmp_path: Path, torch_python: str
+) -> None:
+    config = {"model_type": "llama", "architectures": ["LlamaForCausalLM"], "vocab_size": 128}
+    config |= {"hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2}
+    config |= {"num_attention_heads": 4, "num_key_value_heads": 2, "dtype": "bfloat16"}
+    (tmp_path / "llama").mkdir()
+    (tmp_path / "llama" / "config.json").write_text(json.dumps(config))
+    model = tmp_path / "llama.json"
+    words = [str(tmp_path / "llama"), "--train", "--python", torch_python, "--out", str(model)]
+    subprocess.run([MXENV, "ops", *words], check=True, capture_output=True)
+    runs, status = ran(model, torch_python)
+    # Attention of cards is nothing that a CPU has; a device need not have every one of them.
+    assert all("attention" in named(run) for run in ends(runs, *BAD))
+    assert ends(runs, Ended.UNKNOWN) == []
+    verified = {named(run) for run in ends(runs, Ended.VERIFIED)}
+    assert verified >= {"embedding", "embedding_dense_backward", "mm", "nll_loss_backward"}
+    assert status == 3
+
+
 def test_a_device_without_a_run_means_nothing(tmp_path: Path) -> None:
     words = [str(MXENV), "ops", str(written(tmp_path, "f32")), "--device", "cpu"]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
