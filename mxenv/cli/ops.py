@@ -61,11 +61,11 @@ def COMMAND(  # noqa: N802, PLR0913 - a constant; every option is an argument
     """Show what a model asks for, or hold it against a card; no card and no weights are needed.
 
     MODEL is a folder with config.json, such a file, a file of weights (.safetensors, .gguf), an
-    exported program (.pt2, TorchScript, .onnx), a tree of source code, or what --out wrote.
-    Which operators a model calls is seen by walking through it without weights, where torch and
-    transformers are installed, or in the interpreter that --python names. Of weights only
-    headers are read: number formats and sizes. In source code the places are found that a port
-    has to look at, with -v each with its line.
+    exported program (.pt2, TorchScript, .onnx), a function that gives a model and its inputs
+    (module:callable), a tree of source code, or what --out wrote. Which operators a model calls is
+    seen by walking through it without weights, with the torch that mxenv or --python has. Of
+    weights only headers are read: number formats and sizes. In source code the places are found
+    that a port has to look at, with -v each with its line.
 
     Held against a node whose torch was asked (`mxenv probe --operators`), every operator is in one
     class: supported, indirect, fallback, unsupported, custom or unknown.
