@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from mxenv_recording import architectures, inputs
-from mxenv_recording.refusal import Refusal, line
+from mxenv_recording.refusal import Refusal
 
 
 class Made:
@@ -98,15 +98,10 @@ class OfCallable:
         """Return the model and what it is given."""
         from mxenv_recording import factory  # noqa: PLC0415 - only callables need it
 
-        try:
-            with torch.device(device):
-                model, args, given, self.source, self.name = factory.make(
-                    self.asked["callable"], self.asked["path"]
-                )
-        except Refusal:
-            raise
-        except Exception as error:  # noqa: BLE001 - whatever its code raises
-            raise Refusal(f"it raises {line(error)}", where=str(self.asked["callable"])) from None
+        with torch.device(device):
+            model, args, given, self.source, self.name = factory.make(
+                self.asked["callable"], self.asked["path"]
+            )
         if dtype is not None:
             model = model.to(dtype)
         self.model, self.architecture = model, type(model).__name__
