@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 HERE = Path(__file__).parent
 Calls = dict[str, dict[str, dict[str, int]]]
 MODES = ("inference", "training")
-pytestmark = pytest.mark.torch
 
 
 class Run(Protocol):
@@ -48,7 +47,9 @@ def real(torch_python: str) -> Iterator[Run]:
         def run(job: dict[str, Any]) -> Calls:
             asked.write(json.dumps(job) + "\n")
             asked.flush()
-            return json.loads(answered.readline())
+            line = answered.readline()
+            assert line, "the real run ended before it answered: see its stderr"
+            return json.loads(line)
 
         yield run
         asked.close()
