@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import stat
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING
 
@@ -59,10 +60,15 @@ def opened(out: Path | None) -> Iterator[Results]:
         return
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(out, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        descriptor = os.open(
+            out, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK | os.O_CLOEXEC, 0o666
+        )
     except (OSError, ValueError) as error:
         raise _files.unwritable(out, error, hint="name a file in a folder of yours") from None
     with os.fdopen(descriptor, "rb+", buffering=0) as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            # A device may have no end, and none keeps what it is told.
+            raise UsageError("is there, and is no file", context=str(out), hint="name a file")
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

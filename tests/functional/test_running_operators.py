@@ -254,6 +254,7 @@ def test_what_mxenv_did_not_come_back_from_twice_is_left_out(
         (["--device", "cuda:7"], 5, "the device 'cuda:7' cannot be used"),
         (["--device", "toaster"], 5, "the device 'toaster' cannot be used"),
         (["--platform", "C500"], 2, "--run runs a model's operators"),
+        (["--out", "/dev/full"], 2, "/dev/full: is there, and is no file"),
     ],
 )
 def test_what_cannot_be_is_one_line(
