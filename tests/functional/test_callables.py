@@ -60,6 +60,65 @@ CODE = """
     def needs():
         import a_module_that_nobody_has
 
+    class Asks(torch.nn.Module):
+        def __init__(self, how):
+            super().__init__()
+            self.how = how
+
+        def forward(self, x):
+            return getattr(self, self.how)(x, (x > 0).any)
+
+        def within(self, x, some):
+            if some():
+                if x.mean() > 0:
+                    return x
+                return torch.special.airy_ai(x)
+            return x
+
+        def both(self, x, some):
+            if some() and not (x < 0).any():
+                return torch.special.airy_ai(x)
+            return x
+
+        def none(self, x, some):
+            return torch.special.airy_ai(x) if x[x > 0].numel() == 0 else x
+
+        def forever(self, x, some):
+            while (x > 0).any():
+                x = torch.special.airy_ai(x)
+            return x
+
+        def refused(self, x, some):
+            if some():
+                raise ValueError("none may be")
+            return torch.special.airy_ai(x)
+
+        def number(self, x, some):
+            return torch.special.airy_ai(x) if x.sum().item() > 5 else x
+
+        def numbers(self, x, some):
+            return torch.special.airy_ai(x) if max(x.tolist()[0]) > 5 else x
+
+        def hidden(self, x, some):
+            return x if some() else torch.from_numpy(torch.special.airy_ai(x).numpy()).cos()
+
+        def happened(self, x, some):
+            x = torch.from_numpy(x.numpy())
+            return torch.special.airy_ai(x) if x.sum() > 1e9 else x
+
+        def thread(self, x, some):
+            import threading
+            one = threading.Thread(target=torch.special.airy_ai, args=(x,))
+            one.start()
+            one.join()
+            return x
+
+    def asks(how):
+        return lambda: (Asks(how), torch.ones(2, 4))
+
+    for how in [name for name in vars(Asks) if not name.startswith("_")]:
+        globals()["ask_" + how] = asks(how)
+
     class Made:
         make = staticmethod(alone)
 
@@ -168,3 +227,27 @@ def test_without_torch_it_is_said_what_to_install(project: Path) -> None:
     assert done.returncode == 5
     assert "torch is not installed" in done.stderr
     assert "--python" in done.stderr
+
+
+AIRY = "aten::special_airy_ai.default"
+
+
+@pytest.mark.parametrize("how", ["within", "both", "none", "forever", "refused"])
+def test_every_answer_to_a_question_that_was_guessed_is_walked(
+    project: Path, torch_python: str, how: str
+) -> None:
+    done = ops(project, f"own:ask_{how}", "--python", torch_python, "--out", "i.json")
+    assert done.returncode == 0, done.stderr
+    found = operators.read_inventory(project / "i.json")
+    assert AIRY in found.operators
+    assert not found.gaps
+
+
+@pytest.mark.parametrize("how", ["number", "numbers", "hidden", "happened", "thread"])
+def test_what_cannot_be_walked_is_a_gap_and_no_mere_assumption(
+    project: Path, torch_python: str, how: str
+) -> None:
+    done = ops(project, f"own:ask_{how}", "--python", torch_python, "--out", "i.json")
+    assert done.returncode == 0, done.stderr
+    (gap,) = operators.read_inventory(project / "i.json").gaps
+    assert gap.startswith("what ")

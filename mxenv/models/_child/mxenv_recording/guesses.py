@@ -21,12 +21,15 @@ def empty(shape: Any, dtype: torch.dtype) -> Any:
 
 
 class Guesses:
-    """Answers for one walk; ``truth`` is what every question of yes or no gets."""
+    """Answers for one walk; ``paths`` has what every question of yes or no gets.
 
-    def __init__(self, ledger: Any, *, truth: bool = True) -> None:
-        self.ledger, self.truth = ledger, truth
-        self.asked = False
-        """Whether a branch was guessed: the other way has to be walked too."""
+    Tensors on another device than ``meta`` have values; what a walk on ``device`` does with its
+    own follows from those, and from no others.
+    """
+
+    def __init__(self, ledger: Any, paths: Any, device: str = "meta") -> None:
+        self.ledger, self.paths = ledger, paths
+        self.real = device != "meta"
 
     def answer(self, func: Any, args: Any, kwargs: Any) -> Any:
         """Return what an operator is said to return; `NotImplemented`: it can be called."""
@@ -35,56 +38,86 @@ class Guesses:
             return NotImplemented
         return guess(self, func, args, kwargs)
 
+    def decided(self, func: Any) -> bool:
+        """Return the answer to a question of yes or no."""
+        self.note("value", func, "a question of yes or no, walked both ways")
+        return self._way()
+
+    def many(self, func: Any, said: str) -> bool:
+        """Return whether there are as many of something as there can be, or none."""
+        self.note("shape", func, f"{said}; walked with none as well")
+        return self._way()
+
+    def _way(self) -> bool:
+        places = self.ledger.places
+        return self.paths.answer((self.ledger.phase, *places.calls()), places.line())
+
+    def number(self, subject: str) -> None:
+        """Note that a number was guessed, on which anything may hang."""
+        self.ledger.assume("value", subject, "every number that is asked for is 1")
+        self._gap("what follows from other numbers than 1 that the model reads from its tensors")
+
+    def _gap(self, said: str) -> None:
+        if not any(gap.startswith(said) for gap in self.ledger.gaps):
+            line = self.ledger.places.line()
+            self.ledger.gaps.append(f"{said}: first at {line}" if line else said)
+
+    def values(self) -> Any:
+        """Note that values decide what a walk on real tensors does."""
+        if self.real:
+            self._gap("what follows from other values than those that a small instance happened on")
+        return NotImplemented
+
     def scalar(self, func: Any, args: Any, _kwargs: Any) -> Any:
         value = args[0]
         if not meta(value):
-            return NotImplemented
+            return self.values()
         if value.dtype is torch.bool:
-            self.asked = True
-            self.note("value", func, "a question of yes or no, walked both ways")
-            return self.truth
-        self.note("value", func, "every number that is asked for is 1")
+            return self.decided(func)
+        self.number(f"{func._schema.name}.{func._overloadname}")
         return 1.0 if value.is_floating_point() else 1
 
     def equal(self, func: Any, args: Any, _kwargs: Any) -> Any:
         if not (meta(args[0]) or meta(args[1])):
-            return NotImplemented
-        self.asked = True
-        self.note("value", func, "a question of yes or no, walked both ways")
-        return self.truth
+            return self.values()
+        return self.decided(func)
 
     def nonzero(self, func: Any, args: Any, _kwargs: Any) -> Any:
         value = args[0]
         if not meta(value):
-            return NotImplemented
-        self.note("shape", func, "all elements are chosen")
-        return empty((max(value.numel(), 1), value.dim()), torch.long)
+            return self.values()
+        return empty((self.chosen(func, value), value.dim()), torch.long)
+
+    def chosen(self, func: Any, value: Any) -> int:
+        """Return how many elements of a mask are said to be chosen: all, or none."""
+        return max(value.numel(), 1) if self.many(func, "all elements are chosen") else 0
 
     def masked_select(self, func: Any, args: Any, _kwargs: Any) -> Any:
         value = args[0]
         if not meta(value):
-            return NotImplemented
-        self.note("shape", func, "all elements are chosen")
-        return empty((max(value.numel(), 1),), value.dtype)
+            return self.values()
+        return empty((self.chosen(func, args[1] if meta(args[1]) else value),), value.dtype)
 
     def index(self, func: Any, args: Any, kwargs: Any) -> Any:
-        if not any(meta(one) and one.dtype in MASKS for one in args[1]):
-            return NotImplemented
+        masks = [one for one in args[1] if one is not None and one.dtype in MASKS]
+        if not any(meta(one) for one in masks):
+            return self.values() if masks else NotImplemented
+        many = self.many(func, "all elements are chosen")
         indices = []
         for one in args[1]:
             if one is not None and one.dtype in MASKS:
-                indices += [empty((max(one.numel(), 1),), torch.long)] * one.dim()
+                size = max(one.numel(), 1) if many else 0
+                indices += [empty((size,), torch.long)] * one.dim()
             else:
                 indices.append(one)
-        self.note("shape", func, "all elements are chosen")
         return func(args[0], indices, *args[2:], **kwargs)
 
     def unique(self, func: Any, args: Any, _kwargs: Any) -> Any:
         value = args[0]
         if not meta(value):
-            return NotImplemented
-        self.note("shape", func, "all elements differ")
-        size = (max(value.numel(), 1),)
+            return self.values()
+        self.note("shape", func, "all elements differ; walked with one alone as well")
+        size = (max(value.numel(), 1) if self._way() else 1,)
         return empty(size, value.dtype), empty(size, torch.long), empty(size, torch.long)
 
     def bincount(self, func: Any, args: Any, kwargs: Any) -> Any:
@@ -98,8 +131,8 @@ class Guesses:
         size = kwargs.get("output_size")
         if not meta(args[0]) or size is not None:
             return NotImplemented
-        self.note("shape", func, "each element is repeated once")
-        return empty((max(args[0].numel(), 1),), args[0].dtype)
+        once = self.many(func, "each element is repeated once")
+        return empty((max(args[0].numel(), 1) if once else 0,), args[0].dtype)
 
     def moved(self, func: Any, args: Any, kwargs: Any) -> Any:
         device = kwargs.get("device")

@@ -113,18 +113,22 @@ class Ledger:
             entry = self.assumed[kind, subject, said] = {"count": 0, "site": site}
         entry["count"] += 1
 
-    def take(self, other: Ledger) -> None:
-        """Take in what another walk over the same model did: of each the larger number counts."""
+    def take(self, other: Ledger, *, calls: bool = True) -> None:
+        """Take in what another walk over the same model did: of each the larger number counts.
+
+        Without ``calls`` only what is new counts: answers that no model's data may give together.
+        """
         for mine, theirs in ((self.uses, other.uses), (self.kernels, other.kernels)):
             for key, entry in theirs.items():  # type: ignore[attr-defined]
                 before = mine.get(key)  # type: ignore[attr-defined]
                 if before is None:
                     mine[key] = entry  # type: ignore[index]
-                else:
+                elif calls:
                     before["calls"] = max(before["calls"], entry["calls"])
         for key, entry in other.assumed.items():
             before = self.assumed.setdefault(key, entry)
-            before["count"] = max(before["count"], entry["count"])
+            if calls:
+                before["count"] = max(before["count"], entry["count"])
         self.inputs.update(other.inputs)
         self.gaps += [gap for gap in other.gaps if gap not in self.gaps]
 

@@ -57,15 +57,28 @@ class Places:
             self.forward.setdefault(torch._C._autograd._get_sequence_nr() - 1, where)
         return where
 
+    def _own(self, code: Any) -> bool:
+        known = self.theirs.get(code)
+        if known is None:
+            known = self.theirs[code] = theirs(code.co_filename)
+        return known
+
+    def calls(self) -> tuple[Any, ...]:
+        """Return which calls of the model's code lead here: the same ones for every layer."""
+        found = []
+        frame = sys._getframe(1)
+        while frame is not None:
+            if self._own(frame.f_code):
+                found.append((frame.f_code, frame.f_lasti))
+            frame = frame.f_back  # type: ignore[assignment]
+        return tuple(found)
+
     def line(self) -> str:
         """Return the line of the model's code that is at work; empty if there is none."""
         frame = sys._getframe(1)
         while frame is not None:
             code = frame.f_code
-            theirs = self.theirs.get(code)
-            if theirs is None:
-                theirs = self.theirs[code] = _theirs(code.co_filename)
-            if theirs:
+            if self._own(code):
                 key = (code, frame.f_lineno)
                 line = self.told.get(key)
                 if line is None:
@@ -75,6 +88,6 @@ class Places:
         return ""
 
 
-def _theirs(file: str) -> bool:
+def theirs(file: str) -> bool:
     """Return whether a file is the model's, and neither torch's nor the recorder's."""
     return not (file.startswith((TORCH, OWN, "<")) or "/triton/" in file)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import threading
 from typing import Any, Callable, Iterator
 
 import torch
@@ -13,7 +14,8 @@ from mxenv_recording.autocast import Autocast, Named
 from mxenv_recording.choices import Choices
 from mxenv_recording.guesses import Guesses
 from mxenv_recording.ledger import Ledger, short
-from mxenv_recording.places import Places
+from mxenv_recording.paths import NO, Paths, refused
+from mxenv_recording.places import Places, theirs
 from mxenv_recording.recorder import Recorder
 from mxenv_recording.refusal import line
 
@@ -21,19 +23,20 @@ RATE = 1e-4
 
 
 @contextlib.contextmanager
-def recorded(ledger: Ledger, model: Any, *, truth: bool) -> Iterator[Guesses]:
+def recorded(ledger: Ledger, made: Any, paths: Paths) -> Iterator[None]:
     """Write into ``ledger`` what is called while this lasts."""
-    guesses, choices = Guesses(ledger, truth=truth), Choices(ledger)
+    guesses, choices = Guesses(ledger, paths, made.device), Choices(ledger)
     with contextlib.ExitStack() as stack:
         stack.enter_context(Named())
-        places = ledger.places = stack.enter_context(Places(model))
+        places = ledger.places = stack.enter_context(Places(made.model))
         stack.callback(setattr, ledger, "places", None)
         stack.enter_context(launches.caught(ledger, places))
         stack.enter_context(choices.made())
         stack.enter_context(_listed(guesses))
         stack.enter_context(_lifted(ledger, places))
+        stack.enter_context(_alone(ledger))
         stack.enter_context(Recorder(ledger, places, guesses, choices))
-        yield guesses
+        yield
 
 
 @contextlib.contextmanager
@@ -44,7 +47,7 @@ def _listed(guesses: Guesses) -> Iterator[None]:
     def listed(own: Any) -> Any:
         if own.device.type != "meta":
             return before(own)
-        guesses.ledger.assume("value", "Tensor.tolist", "every number that is asked for is 1")
+        guesses.number("Tensor.tolist")
         return _ones(tuple(own.shape), own.dtype)
 
     torch.Tensor.tolist = listed  # type: ignore[method-assign]
@@ -84,17 +87,48 @@ def _ones(shape: Any, dtype: torch.dtype) -> Any:
     return [_ones(shape[1:], dtype) for _ in range(shape[0])]
 
 
-def both_ways(walk: Callable[[Ledger, bool], bool]) -> Ledger:
-    """Return what a walk does, and what it does if every guess had been the other way."""
-    ledger = Ledger()
-    if not walk(ledger, True):
-        return ledger
-    other = Ledger()
+@contextlib.contextmanager
+def _alone(ledger: Ledger) -> Iterator[None]:
+    """Note that a thread was started: a recorder hears its own thread alone."""
+    before = threading.Thread.start
+
+    def started(own: Any) -> None:
+        gap = "what threads of the model's own call"
+        if gap not in ledger.gaps:
+            ledger.gaps.append(gap)
+        before(own)
+
+    threading.Thread.start = started  # type: ignore[method-assign]
     try:
-        walk(other, False)
-    except Exception as error:  # noqa: BLE001 - a model may well refuse what is not so
-        ledger.assume("value", "the other way", f"it leads to an error: {line(error)}")
-    ledger.take(other)
+        yield
+    finally:
+        threading.Thread.start = before  # type: ignore[method-assign]
+
+
+def both_ways(walk: Callable[[Ledger, Paths], None]) -> Ledger:
+    """Return what a walk does, whatever the answers to the questions that it cannot answer.
+
+    What a model's own code refuses ends a walk; any other error hides what would have followed.
+    """
+    ledger, paths, ended, first = Ledger(), Paths(), False, None
+    while paths.walks == 0 or paths.onward():
+        paths.begin()
+        other = Ledger()
+        try:
+            walk(other, paths)
+            ended = True
+        except Exception as error:  # noqa: BLE001 - whatever a model's own code raises
+            first = first or error
+            if refused(error, theirs):
+                other.assume("value", "the other way", f"the model refuses it: {line(error)}")
+            else:
+                other.gaps.append(f"what follows another way: it leads to {line(error)}")
+        ledger.take(other, calls=paths.walks <= NO)
+    if not ended and first is not None:
+        raise first
+    if left := paths.open():
+        more = f", and {len(left) - 1} more" if len(left) > 1 else ""
+        ledger.gaps.append(f"a branch walked one way alone: at {paths.shown[left[0][0]]}{more}")
     return ledger
 
 
@@ -107,40 +141,37 @@ def told(ledger: Ledger, phase: str, given: dict[str, Any]) -> None:
             ledger.inputs[key] = f"{short(value.dtype)} {shape or 'scalar'}"
 
 
-def infer(made: Any) -> Callable[[Ledger, bool], bool]:
+def infer(made: Any) -> Callable[[Ledger, Paths], None]:
     """Return a walk that reads everything, and writes one token if the model writes any."""
     model, first = made.model, made.given
     generates = not made.args and _generates(model, first)
     given = {**first, "use_cache": True} if generates else first
 
-    def walk(ledger: Ledger, truth: bool) -> bool:  # noqa: FBT001 - passed on
+    def walk(ledger: Ledger, paths: Paths) -> None:
         model.eval()
         with torch.no_grad():
             ledger.phase = "prefill" if generates else "forward"
             told(ledger, ledger.phase, made.named())
-            with recorded(ledger, model, truth=truth) as guesses:
+            with recorded(ledger, made, paths):
                 out = made(given)
-            asked = guesses.asked
             if generates:
-                asked |= _decode(ledger, made, out, truth=truth)
-        return asked
+                _decode(ledger, made, out, paths)
 
     return walk
 
 
-def _decode(ledger: Ledger, made: Any, out: Any, *, truth: bool) -> bool:
+def _decode(ledger: Ledger, made: Any, out: Any, paths: Paths) -> None:
     more = inputs.next_token(made.model, made.given, out, made.device)
     if more is None:
         ledger.gaps.append("decoding was not looked at: the model keeps nothing of what it read")
-        return False
+        return
     ledger.phase = "decode"
     told(ledger, "decode", more)
-    with recorded(ledger, made.model, truth=truth) as guesses:
+    with recorded(ledger, made, paths):
         try:
             made(more)
         except Exception as error:  # noqa: BLE001 - whatever a model's own code raises
             ledger.gaps.append(f"decoding was not looked at to its end: {line(error)}")
-    return guesses.asked
 
 
 def _generates(model: Any, first: dict[str, Any]) -> bool:
@@ -154,16 +185,16 @@ def _generates(model: Any, first: dict[str, Any]) -> bool:
     return bool(cached and keeps and read and (able is None or able()))
 
 
-def train(made: Any, *, autocast: torch.dtype | None = None) -> Callable[[Ledger, bool], bool]:
+def train(made: Any, *, autocast: torch.dtype | None = None) -> Callable[[Ledger, Paths], None]:
     """Return a walk that does one step of training, with the model's own loss if it has one."""
     model = made.model
 
-    def walk(ledger: Ledger, truth: bool) -> bool:  # noqa: FBT001 - passed on
+    def walk(ledger: Ledger, paths: Paths) -> None:
         model.train()
         ledger.phase = "forward"
         told(ledger, "forward", made.named())
         optimiser = torch.optim.AdamW(model.parameters(), lr=RATE)
-        with torch.enable_grad(), recorded(ledger, model, truth=truth) as guesses:
+        with torch.enable_grad(), recorded(ledger, made, paths):
             casting = Autocast(ledger, autocast) if autocast else contextlib.nullcontext()
             with casting:
                 out = made(made.given)
@@ -174,7 +205,6 @@ def train(made: Any, *, autocast: torch.dtype | None = None) -> Callable[[Ledger
             optimiser.step()
         model.zero_grad(set_to_none=True)
         ledger.assume("optimiser", "AdamW", "the optimiser that most training uses")
-        return guesses.asked
 
     return walk
 
