@@ -67,7 +67,9 @@ def _frozen(cls: type[T], *, kw_only: bool) -> type[T]:
         "__compared__": attrgetter(*compared) if compared else staticmethod(_nothing),
     }
     for name, method in methods.items():
-        setattr(made, name, method)
+        # As dataclasses do: what a class says of itself stands, a secret that it does not show.
+        if name not in cls.__dict__:
+            setattr(made, name, method)
     return made
 
 

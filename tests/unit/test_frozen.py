@@ -112,3 +112,15 @@ def test_what_follows_a_value_s_making_is_done() -> None:
 
     assert Sorted(names=("b", "a")).names == ("a", "b")
     assert replace(Sorted(names=("b",)), names=("d", "c")).names == ("c", "d")
+
+
+def test_what_a_value_says_of_itself_stands() -> None:
+    @frozen
+    class Secret:
+        text: str
+
+        def __repr__(self) -> str:
+            return "Secret"
+
+    assert repr(Secret(text="x")) == "Secret"
+    assert Secret(text="x") == Secret(text="x")
