@@ -220,6 +220,9 @@ def asked(url: str, line: Line, headers: Mapping[str, str]) -> Iterator[requests
     ) as answer:
         line.answers.add(answer)
         try:
+            if line.stop.is_set():
+                # Its head came while the others were told to stop.
+                _stop(answer)
             yield answer
         finally:
             line.answers.discard(answer)
@@ -229,9 +232,14 @@ def halt(line: Line) -> None:
     """Let all downloads end soon, also those that wait for a server that says nothing."""
     line.stop.set()
     for answer in tuple(line.answers):
-        # Older ones end when their time is over.
-        with suppress(AttributeError, OSError, ValueError, RuntimeError):
-            answer.raw.shutdown()
+        _stop(answer)
+
+
+def _stop(answer: requests.Response) -> None:
+    """Let whoever reads ``answer`` come to its end."""
+    # With older libraries it ends when its time is over.
+    with suppress(AttributeError, OSError, ValueError, RuntimeError):
+        answer.raw.shutdown()
 
 
 def status(answer: requests.Response) -> str:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 MOST_MIB = 150
 SECONDS = 6.0
+USUAL = 15.0
+"""What a probe may take unless told otherwise; so much to understand takes its time as well."""
 RECORDED = Path(__file__).parents[1] / "recordings/c500-8cards"
 
 PROBE = """
@@ -72,10 +74,10 @@ class Machine:
         path.unlink(missing_ok=True)
         return path
 
-    def probe(self) -> dict[str, list[str]]:
+    def probe(self, seconds: float = SECONDS) -> dict[str, list[str]]:
         """Return what was read of every fact; hold the probe to its time and memory."""
         done = subprocess.run(
-            [sys.executable, "-c", PEAK + PROBE, self.root, self.tools, str(SECONDS)],
+            [sys.executable, "-c", PEAK + PROBE, self.root, self.tools, str(seconds)],
             capture_output=True,
             text=True,
             check=False,
@@ -83,7 +85,7 @@ class Machine:
         )
         assert done.stderr == ""
         told = json.loads(done.stdout)
-        assert told["seconds"] < SECONDS
+        assert told["seconds"] < seconds
         assert told["peak"] < MOST_MIB
         assert [p for p in psutil.process_iter() if marked(p)] == []
         facts: dict[str, list[str]] = told["facts"]
@@ -284,7 +286,7 @@ def test_a_folder_of_a_hundred_thousand_entries_is_no_trouble(
         if name == "proc":
             path = f"{folder}/{number + 100_000}"
         os.mkdir(path)  # noqa: PTH102 - a hundred thousand of them
-    crowded = machine.probe()
+    crowded = machine.probe(USUAL)
     assert crowded["os.id"] == healthy["os.id"]
     assert crowded["metax.device.count"] == healthy["metax.device.count"]
 
@@ -300,7 +302,7 @@ def test_a_hundred_thousand_distributions_are_no_trouble(
         os.mkdir(path)  # noqa: PTH102 - a hundred thousand of them
         with open(f"{path}/METADATA", "w", encoding="utf-8") as file:  # noqa: PTH123 - the same
             file.write(whole)
-    crowded = machine.probe()
+    crowded = machine.probe(USUAL)
     assert crowded["os.id"] == healthy["os.id"]
     assert crowded["metax.device.count"] == healthy["metax.device.count"]
 

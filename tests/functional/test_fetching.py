@@ -439,6 +439,16 @@ class TestOneFile:
             _download.put(wanted, house, line)
         assert names(house) == []
 
+    def test_one_that_answers_while_all_are_told_to_stop_is_not_waited_for(
+        self, wanted: Wanted, house: Path, line: Line, index: Index
+    ) -> None:
+        index.faults += ["stall"]
+        line.stop.set()
+        began = time.monotonic()
+        with pytest.raises(IndexFailed):
+            _download.put(wanted, house, line)
+        assert time.monotonic() - began < 5
+
     def test_many_who_want_it_at_once_get_it_once(
         self, wanted: Wanted, house: Path, line: Line, index: Index
     ) -> None:
