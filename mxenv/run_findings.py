@@ -6,6 +6,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from mxenv.operator_runs import BAD, Ended
+from mxenv.suitability import gaps
 from mxenv.verdict import Finding, Outcome
 
 if TYPE_CHECKING:
@@ -45,15 +46,7 @@ def findings(inventory: Inventory, runs: Runs) -> Iterator[Finding]:
             found=f"{kernel} was not run",
             remedy="Run the model on the device.",
         )
-    for gap in inventory.gaps:
-        what, _, why = gap.partition(": ")
-        yield Finding(
-            code="MX630",
-            outcome=Outcome.UNKNOWN,
-            subject=what,
-            found=f"{inventory.name}: {why}" if why else f"in {inventory.name}",
-            remedy="Run the model on the device.",
-        )
+    yield from gaps(inventory, "Run the model on the device.")
 
 
 def _bad(runs: Iterable[Run], choices: dict[str, tuple[str, ...]]) -> Iterator[Finding]:

@@ -119,7 +119,8 @@ def kernels(inventory: Inventory) -> Iterator[Finding]:
         )
 
 
-def _not_known(inventory: Inventory, *, each: bool) -> Iterator[Finding]:
+def gaps(inventory: Inventory, remedy: str) -> Iterator[Finding]:
+    """Yield what is not known of a model, and what to do about it."""
     for gap in inventory.gaps:
         what, _, why = gap.partition(": ")
         yield Finding(
@@ -127,8 +128,12 @@ def _not_known(inventory: Inventory, *, each: bool) -> Iterator[Finding]:
             outcome=Outcome.UNKNOWN,
             subject=what,
             found=f"{inventory.name}: {why}" if why else f"in {inventory.name}",
-            remedy=_GAPS,
+            remedy=remedy,
         )
+
+
+def _not_known(inventory: Inventory, *, each: bool) -> Iterator[Finding]:
+    yield from gaps(inventory, _GAPS)
     groups: dict[tuple[str, ...], list[str]] = defaultdict(list)
     for one in inventory.assumptions:
         own = one.subject if each else ""
