@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import os
-import re
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -17,9 +16,7 @@ from mxenv.frozen import frozen
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mxenv.api.fleets import Tour
     from mxenv.api.matrices import Sources
-    from mxenv.api.nodes import Wanted
     from mxenv.matrix import Matrix
 
 F = TypeVar("F", bound="Callable[..., object]")
@@ -37,20 +34,6 @@ class _Path(click.Path):
         if not os.fspath(value):
             self.fail("no path is named", param, ctx)
         return super().convert(value, param, ctx)
-
-
-class _Seconds(click.FloatRange):
-    """A span of time; what is no number is none."""
-
-    name = "number of seconds"
-
-    def convert(
-        self, value: float, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        seconds: float = super().convert(value, param, ctx)
-        if seconds != seconds:  # noqa: PLR0124 - only NaN is not itself, and it fits every range
-            self.fail(f"{value!r} is not a number of seconds", param, ctx)
-        return seconds
 
 
 class _Size(click.ParamType):  # type: ignore[type-arg] # no such argument in all versions of click
@@ -72,9 +55,6 @@ class _Size(click.ParamType):  # type: ignore[type-arg] # no such argument in al
 # Who reads a file says why it cannot be read, and ends with that status: it is no wrong option.
 PATH = _Path(path_type=Path, readable=False)
 SIZE = _Size()
-MOST_JOBS = 256
-DAY = 86400.0
-MODULE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*(?::[A-Za-z_]\w*)?", re.ASCII)
 
 env = click.option(
     "--env", metavar="PREFIX", help="The Python environment to judge, as /opt/conda."
@@ -202,143 +182,6 @@ def _matrices(function: Callable[..., None], *, trusting: bool) -> Callable[...,
 def lock_argument(function: F) -> F:
     """Give a command its argument LOCK."""
     return click.argument("lock", metavar="LOCK", type=PATH)(function)
-
-
-@frozen
-class Asked:
-    """Which nodes are to be asked, and how."""
-
-    on: tuple[str, ...] = ()
-    jobs: int | None = None
-    timeout: float | None = None
-    python: tuple[str, ...] = ()
-    deep: bool = False
-    operators: bool = False
-    load: tuple[str, ...] = ()
-
-    @property
-    def many(self) -> bool:
-        """True if this is about a fleet, be it one of a single node."""
-        return len(self.on) > 1 or any(address.startswith("@") for address in self.on)
-
-    @property
-    def address(self) -> str:
-        """The one node that is asked."""
-        return self.on[0] if self.on else "local:"
-
-    def wanted(self) -> Wanted:
-        """Return how each node is to be asked."""
-        from mxenv.api.nodes import Wanted  # noqa: PLC0415 - imported late: --help needs none of it
-
-        bad = [path for path in self.python if not path.startswith("/")]
-        if bad:
-            raise UsageError(f"{bad[0]!r} is no absolute path", hint="--python /opt/venv")
-        options = {"python": "\n".join(self.python)} if self.python else {}
-        if self.deep:
-            options["deep"] = "yes"
-        if self.load and not self.operators:
-            raise UsageError("--load says what to import for --operators", hint="give both")
-        if unfit := [one for one in self.load if not MODULE.fullmatch(one)]:
-            said = f"{unfit[0]!r} is no module, and no function of one"
-            raise UsageError(said, hint="--load torchvision, --load flag_gems:enable")
-        if self.operators:
-            options["operators"] = "yes"
-            options |= {"load": "\n".join(self.load)} if self.load else {}
-        return Wanted(seconds=self.timeout, options=options)
-
-    def tour(self, told: Callable[[int, int], None] | None = None) -> Tour:
-        """Return all nodes, for those who ask many."""
-        from mxenv.api import fleets  # noqa: PLC0415 - imported late: the same
-
-        return fleets.Tour(
-            addresses=fleets.addresses(self.on),
-            now=now(),
-            wanted=self.wanted(),
-            jobs=self.jobs,
-            told=told,
-        )
-
-
-def _deeply(function: F) -> F:
-    """Give a command the options that say what is looked at beyond the usual."""
-    deep = click.option(
-        "--deep", is_flag=True, help="Look whether files of distributions were altered; slow."
-    )
-    operators = click.option(
-        "--operators",
-        is_flag=True,
-        help="Run the node's Python (that of --python, or else the one with torch) to ask torch "
-        "which operators it can run.",
-    )
-    load = click.option(
-        "--load",
-        metavar="MODULE[:FUNCTION]",
-        multiple=True,
-        help="What to import there before, and to call, as flag_gems:enable.",
-    )
-    return deep(operators(load(function)))
-
-
-def asking(function: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options that say which nodes are asked, and how, as an `Asked`."""
-
-    @click.option(
-        "--on",
-        metavar="ADDRESS|@FILE",
-        multiple=True,
-        help="What to ask; this machine unless given. Given several times, or as a file with one "
-        "address or host name a line, many nodes are asked at once.",
-    )
-    @click.option(
-        "--jobs",
-        metavar="N",
-        type=click.IntRange(1, MOST_JOBS),
-        help="How many nodes to ask at once; 32 unless given.",
-    )
-    @click.option(
-        "--timeout",
-        metavar="SECONDS",
-        type=_Seconds(0, DAY, min_open=True),
-        help="How long asking a node may take; 15 seconds, if it is a live one, unless given.",
-    )
-    @click.option(
-        "--python",
-        metavar="PATH",
-        multiple=True,
-        help="An interpreter, or the prefix of an environment, to look at as well.",
-    )
-    @_deeply
-    @functools.wraps(function)
-    def call(  # noqa: PLR0913 - every option is an argument
-        *rest: object,
-        on: tuple[str, ...],
-        jobs: int | None,
-        timeout: float | None,
-        python: tuple[str, ...],
-        deep: bool,
-        operators: bool,
-        load: tuple[str, ...],
-        **others: object,
-    ) -> None:
-        asked = Asked(
-            on=on,
-            jobs=jobs,
-            timeout=timeout,
-            python=python,
-            deep=deep,
-            operators=operators,
-            load=load,
-        )
-        function(*rest, asked=asked, **others)
-
-    return call
-
-
-def target(given: str | None, asked: Asked, *, word: str) -> str:
-    """Return what is to be asked: a file, an address, or this machine; never two of them."""
-    if given is not None and asked.on:
-        raise UsageError(f"{word} and --on both say what to look at", hint="give one of them")
-    return given or asked.address
 
 
 def now() -> datetime:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mxenv.cli import _options, _status
+from mxenv.cli import _asking, _options, _status
 from mxenv.cli._output import Output, answers
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @click.command("check", short_help="Check a node against what is known to work.")
 @click.argument("snapshots", metavar="[SNAPSHOT]...", nargs=-1)
-@_options.asking
+@_asking.asking
 @_options.matrices
 @_options.waivers
 @_options.env
@@ -39,7 +39,7 @@ def COMMAND(  # noqa: N802, PLR0913 - a constant; every option is an argument
     output: Output,
     *,
     snapshots: tuple[str, ...],
-    asked: _options.Asked,
+    asked: _asking.Asked,
     matrix: _options.Matrices,
     waivers: tuple[Path, ...],
     env: str | None,
@@ -97,10 +97,10 @@ def _waivers(files: tuple[Path, ...]) -> tuple[Waiver, ...]:
     return waiving.read(files)
 
 
-def _several(snapshots: tuple[str, ...], asked: _options.Asked) -> _options.Asked | None:
+def _several(snapshots: tuple[str, ...], asked: _asking.Asked) -> _asking.Asked | None:
     """Return what is to be asked if that is more than one thing, be it a folder of one."""
     if snapshots:
-        _options.target(snapshots[0], asked, word="SNAPSHOT")
+        _asking.target(snapshots[0], asked, word="SNAPSHOT")
     if not asked.many and len(snapshots) < 2 and not any(map(os.path.isdir, snapshots)):  # noqa: PLR2004 - one is not several
         return None
     from mxenv.api import fleets  # noqa: PLC0415 - imported late: one node needs none of it
@@ -110,16 +110,16 @@ def _several(snapshots: tuple[str, ...], asked: _options.Asked) -> _options.Aske
     return (replace(asked, on=files) if files else asked) if many else None
 
 
-def _judge(snapshots: tuple[str, ...], asked: _options.Asked, judging: _Judging) -> Verdict:
+def _judge(snapshots: tuple[str, ...], asked: _asking.Asked, judging: _Judging) -> Verdict:
     from mxenv.api import nodes  # noqa: PLC0415 - imported late: --help needs none of it
 
-    target = _options.target(next(iter(snapshots), None), asked, word="SNAPSHOT")
+    target = _asking.target(next(iter(snapshots), None), asked, word="SNAPSHOT")
     given = nodes.snapshot_of(target, now=_options.now(), wanted=asked.wanted())
     return judging.ready().judge(given)
 
 
 def _judge_all(
-    asked: _options.Asked, judging: _Judging, output: Output
+    asked: _asking.Asked, judging: _Judging, output: Output
 ) -> tuple[Fleet, tuple[Verdict, ...]]:
     from mxenv.api import fleets, many  # noqa: PLC0415 - imported late: --help needs none of it
 
@@ -130,7 +130,7 @@ def _judge_all(
         return fleets.judge(asked.tour(told), judged.judge)
 
 
-def _plug_in(snapshots: tuple[str, ...], asked: _options.Asked, judging: _Judging) -> int:
+def _plug_in(snapshots: tuple[str, ...], asked: _asking.Asked, judging: _Judging) -> int:
     from mxenv.cli import _nagios  # noqa: PLC0415 - imported late: only plug-ins need it
 
     if several := _several(snapshots, asked):

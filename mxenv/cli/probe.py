@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mxenv.cli import _options, _status
+from mxenv.cli import _asking, _options, _status
 from mxenv.cli._output import PAGES, Output, answers
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @click.command("probe", short_help="Show what a node is made of.")
-@_options.asking
+@_asking.asking
 @click.option(
     "--out",
     metavar="FILE|DIR",
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     help="Write the snapshot to FILE; of many nodes one file each into DIR.",
 )
 @answers(PAGES)
-def COMMAND(output: Output, *, asked: _options.Asked, out: Path | None) -> None:  # noqa: N802 - a constant
+def COMMAND(output: Output, *, asked: _asking.Asked, out: Path | None) -> None:  # noqa: N802 - a constant
     """Show what a node is made of: versions, devices, environments.
 
     As JSON it is a snapshot, which `check`, `diff` and `lock` take. Of many nodes it is a table:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mxenv.cli import _options, _status
+from mxenv.cli import _asking, _options, _status
 from mxenv.cli._output import PLAIN, Output, answers
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @click.command("record", short_help="Record what a node answers, to replay it anywhere.")
-@_options.asking
+@_asking.asking
 @click.option(
     "--out",
     metavar="DIR",
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     help="The recording to make; of many nodes, the folder of their recordings.",
 )
 @answers(PLAIN)
-def COMMAND(output: Output, *, asked: _options.Asked, out: Path) -> None:  # noqa: N802 - a constant
+def COMMAND(output: Output, *, asked: _asking.Asked, out: Path) -> None:  # noqa: N802 - a constant
     """Record everything that a node answers, to be replayed anywhere.
 
     `mxenv check --on recording:DIR` then says what it would have said on the node.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mxenv.cli import _options, _status
+from mxenv.cli import _asking, _options, _status
 from mxenv.cli._output import Output, answers
 from mxenv.errors import UsageError
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @click.command("verify", short_help="Compare an image, or a node, with its lock.")
 @click.argument("lock", metavar="[LOCK]", type=_options.PATH, required=False)
-@_options.asking
+@_asking.asking
 @_options.env
 @_options.wheelhouse
 @_options.keys("Demand that the image is signed with this key, or one of several.")
@@ -36,7 +36,7 @@ def COMMAND(  # noqa: N802, PLR0913 - a constant; every option is an argument
     output: Output,
     *,
     lock: Path | None,
-    asked: _options.Asked,
+    asked: _asking.Asked,
     env: str | None,
     wheelhouse: Path | None,
     keys: tuple[Path, ...],
