@@ -90,12 +90,7 @@ def build(  # noqa: PLR0913 - each is a choice of the user
     lock = resolved_lock(lock_path)
     # Before anything is built: a key that cannot be read would end it at the last step.
     signer = signing.signer(sign) if sign is not None else None
-    chosen: Engine = _plugins.load("engines", engine)
-    if compression not in chosen.compressions:
-        known = " or ".join(chosen.compressions)
-        raise UsageError(
-            f"the engine {engine} does not pack layers with {compression}", hint=f"it has {known}"
-        )
+    chosen = _engine(engine, compression)
     inside = attesting.Inside(lock=lock, lock_path=lock_path)
     order = Order(
         lock=lock,
@@ -122,11 +117,28 @@ def build(  # noqa: PLR0913 - each is a choice of the user
         product = chosen.build(order)
     product = _noted(product, caching.pruned(order.cache, size))
     attesting.attach_built(order, product, inside, signer=signer)
-    after = _after(chosen, order, product)
-    product = _noted(product, _surprise(lock.built, after.built, product))
-    changed = record and after != lock
-    if changed:
-        _record(lock_path, lock, after)
+    return _recorded(chosen, order, product, lock_path if record else None)
+
+
+def _engine(name: str, compression: str) -> Engine:
+    chosen: Engine = _plugins.load("engines", name)
+    if compression not in chosen.compressions:
+        known = " or ".join(chosen.compressions)
+        raise UsageError(
+            f"the engine {name} does not pack layers with {compression}", hint=f"it has {known}"
+        )
+    return chosen
+
+
+def _recorded(
+    engine: Engine, order: Order, product: Product, lock_path: Path | None
+) -> BuildResult:
+    """Return what was built, its digests written into the lock if ``lock_path`` is given."""
+    after = _after(engine, order, product)
+    product = _noted(product, _surprise(order.lock.built, after.built, product))
+    changed = lock_path is not None and after != order.lock
+    if lock_path is not None and changed:
+        _record(lock_path, order.lock, after)
     return _result(product, changed=changed)
 
 

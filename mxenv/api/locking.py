@@ -92,15 +92,10 @@ def lock(  # noqa: PLR0913 - what a lock depends on, each of it a choice of the 
         root=project.root_of(image_toml),
         options=options,
     )
-    made = _lock(image, hashes, ground, settled.packages)
-    made = replace(made, inventories=inventories)
+    made = replace(_lock(image, hashes, ground, settled.packages), inventories=inventories)
     if not options.with_urls:
         made = locks.without_urls(made)
-    verdict = None
-    if image.accelerator != NO_ACCELERATOR:
-        verdict = _judge(made, matrix, datetime.now(tz=UTC), today)
-        _refuse(verdict, image_toml)
-        made = replace(made, relied=_relied(verdict))
+    made, verdict = _judged(made, image_toml, matrix, today)
     if before is not None and locks.without_image(made) == locks.without_image(before):
         made = replace(made, built=before.built, recipe=before.recipe)
     bases.keep(ground, path.parent)
@@ -112,6 +107,17 @@ def lock(  # noqa: PLR0913 - what a lock depends on, each of it a choice of the 
         verdict=verdict,
         notes=(*lost, *ground.notes, *settled.notes, *_unknown(verdict)),
     )
+
+
+def _judged(
+    made: Lock, image_toml: Path, matrix: Matrix, today: date
+) -> tuple[Lock, Verdict | None]:
+    """Return the lock with the rows that it relies on, and the verdict; refuse a wrong set."""
+    if made.accelerator == NO_ACCELERATOR:
+        return made, None
+    verdict = _judge(made, matrix, datetime.now(tz=UTC), today)
+    _refuse(verdict, image_toml)
+    return replace(made, relied=_relied(verdict)), verdict
 
 
 def _ground(  # noqa: PLR0913 - what a base is known from

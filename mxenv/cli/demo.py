@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -53,85 +53,89 @@ class Step:
     """Given the demonstration's folder, say what is true of it now."""
 
 
-def steps(out: Path) -> tuple[Step, ...]:
-    """Return the demonstration, for an ``out`` folder as seen from the checkout."""
-    this = shlex.quote(str(out / FIRST / "this-machine.json"))
-    return (
-        Step(
-            title="What is this machine made of?",
-            command=f"mxenv probe --out {this}",
-            why="the snapshot is written",
-            place=HERE,
-        ),
-        Step(
-            title="What was a node with eight C500 cards made of? Recorded there, replayed here",
-            command="mxenv probe --on recording:tests/recordings/c500-8cards",
-            why="a recording answers as the node did",
-            says="C500",
-            place=HERE,
-        ),
-        Step(
-            title="Is this machine known to work?",
-            command=f"mxenv check {this}",
-            expected=(0, 1, 3),
-            why="a machine without an accelerator is unknown, never compatible",
-            place=HERE,
-        ),
-        Step(
-            title="Is the recorded node known to work?",
-            command="mxenv check --on recording:tests/recordings/c500-8cards",
-            why="evidence covers every component",
-            place=HERE,
-        ),
-        Step(
-            title="Turn what an image wants into exact wheels",
-            command="mxenv lock images/demo/image.toml",
-            why="the lock says which wheels, by hash",
-        ),
-        Step(
-            title="Fill the wheelhouse, by file name and hash",
-            command="mxenv fetch lockfiles/pylock.demo.toml",
-            why="every wheel is there, and is the one that was locked",
-        ),
-        Step(
-            title="Build the image: no daemon, no root",
-            command="mxenv build lockfiles/pylock.demo.toml --out image",
-            why="image/ is an OCI layout",
-        ),
-        Step(
-            title="Build it again: in another directory, with another cache and another umask",
-            command="mxenv build lockfiles/pylock.demo.toml --out image",
-            place=SECOND,
-            umask=0o077,
-            why="and the digests agree",
-            check=_digests_agree,
-        ),
-        Step(
-            title="Is in the image what is in the lock?",
-            command="mxenv verify lockfiles/pylock.demo.toml --on oci:image",
-            why="every file of every wheel",
-        ),
-        Step(
-            title="Would CI let this project through?",
-            command="mxenv gate",
-            why="the lock is fresh, and nothing in it is known to fail",
-        ),
-        Step(
-            title="And a node whose components come from different releases?",
-            command="mxenv gate tests/recordings/c500-mixed",
-            expected=(1,),
-            why="refused; the first finding says which component comes from which release",
-            says="MX110",
-            place=HERE,
-        ),
-    )
-
-
 def _digests_agree(folder: Path) -> str:
     first, second = (_manifest(folder / place / "image") for place in (FIRST, SECOND))
     if first != second:
         raise NotAsExpected(f"the digests differ: {first} and {second}")
     return f"both are {first}"
+
+
+STEPS = (
+    Step(
+        title="What is this machine made of?",
+        command="mxenv probe --out {this}",
+        why="the snapshot is written",
+        place=HERE,
+    ),
+    Step(
+        title="What was a node with eight C500 cards made of? Recorded there, replayed here",
+        command="mxenv probe --on recording:tests/recordings/c500-8cards",
+        why="a recording answers as the node did",
+        says="C500",
+        place=HERE,
+    ),
+    Step(
+        title="Is this machine known to work?",
+        command="mxenv check {this}",
+        expected=(0, 1, 3),
+        why="a machine without an accelerator is unknown, never compatible",
+        place=HERE,
+    ),
+    Step(
+        title="Is the recorded node known to work?",
+        command="mxenv check --on recording:tests/recordings/c500-8cards",
+        why="evidence covers every component",
+        place=HERE,
+    ),
+    Step(
+        title="Turn what an image wants into exact wheels",
+        command="mxenv lock images/demo/image.toml",
+        why="the lock says which wheels, by hash",
+    ),
+    Step(
+        title="Fill the wheelhouse, by file name and hash",
+        command="mxenv fetch lockfiles/pylock.demo.toml",
+        why="every wheel is there, and is the one that was locked",
+    ),
+    Step(
+        title="Build the image: no daemon, no root",
+        command="mxenv build lockfiles/pylock.demo.toml --out image",
+        why="image/ is an OCI layout",
+    ),
+    Step(
+        title="Build it again: in another directory, with another cache and another umask",
+        command="mxenv build lockfiles/pylock.demo.toml --out image",
+        place=SECOND,
+        umask=0o077,
+        why="and the digests agree",
+        check=_digests_agree,
+    ),
+    Step(
+        title="Is in the image what is in the lock?",
+        command="mxenv verify lockfiles/pylock.demo.toml --on oci:image",
+        why="every file of every wheel",
+    ),
+    Step(
+        title="Would CI let this project through?",
+        command="mxenv gate",
+        why="the lock is fresh, and nothing in it is known to fail",
+    ),
+    Step(
+        title="And a node whose components come from different releases?",
+        command="mxenv gate tests/recordings/c500-mixed",
+        expected=(1,),
+        why="refused; the first finding says which component comes from which release",
+        says="MX110",
+        place=HERE,
+    ),
+)
+"""What is shown, in this order; ``{this}`` is the file of this machine's snapshot."""
+
+
+def steps(out: Path) -> tuple[Step, ...]:
+    """Return the demonstration, for an ``out`` folder as seen from the checkout."""
+    this = shlex.quote(str(out / FIRST / "this-machine.json"))
+    return tuple(replace(step, command=step.command.replace("{this}", this)) for step in STEPS)
 
 
 def _manifest(layout: Path) -> str:

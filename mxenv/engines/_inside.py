@@ -51,17 +51,11 @@ def check(
     tar = Reader(reading.found, keep=reading.is_metadata)
     make, error = decoders or _inflating.fastest()
     for packed, plain, owner in zip(draft.packed, draft.plain, draft.owners, strict=True):
-        got = 0
         size += packed
         try:
-            for piece in _inflating.member(make(), _read(file, packed, digest)):
-                got += len(piece)
-                if got > plain:
-                    break
+            for piece in _plain(_inflating.member(make(), _read(file, packed, digest)), plain):
                 diff.update(piece)
                 tar.feed(piece)
-            if got != plain:
-                raise ValueError("its size is wrong")  # noqa: TRY301 - as if the decoder had said so
         except (error, ValueError, EOFError) as flaw:
             raise reading.damaged(owner, str(flaw)) from flaw
     if file.read(1):
@@ -78,6 +72,18 @@ def check(
         listed=listed(reading.entries),
         distributions=tuple(sorted(reading.distributions)),
     )
+
+
+def _plain(pieces: Iterable[bytes], size: int) -> Iterator[bytes]:
+    """Yield ``pieces``, which must be ``size`` bytes; raise `ValueError` if they are not."""
+    got = 0
+    for piece in pieces:
+        got += len(piece)
+        if got > size:
+            break
+        yield piece
+    if got != size:
+        raise ValueError("its size is wrong")
 
 
 def _read(file: BinaryIO, size: int, digest: hashlib._Hash) -> Iterator[bytes]:
