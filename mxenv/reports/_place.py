@@ -40,10 +40,3 @@ def told(finding: Finding) -> str:
     if waiver := finding.waiver:
         parts.append(f"waived by {waiver.owner} until {waiver.expires.isoformat()}")
     return "; ".join(parts)
-
-
-def identity(verdict: Verdict, finding: Finding) -> str:
-    """Return what a finding is known by from one run to the next, wherever its line has moved."""
-    known = f"{verdict.subject}:{finding.code}:{finding.subject}:{finding.row}"
-    # Two lines of a file can say the same of one package, each in its own words.
-    return f"{known}:{finding.found}" if finding.place is not None else known

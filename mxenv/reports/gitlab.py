@@ -8,8 +8,9 @@ from collections import Counter
 from typing import TYPE_CHECKING, TypedDict
 
 from mxenv.reports import Report
+from mxenv.reports._apart import identities
 from mxenv.reports._page import harmless
-from mxenv.reports._place import identity, place_of, told
+from mxenv.reports._place import place_of, told
 from mxenv.verdict import Outcome, Place
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ class _Issue(TypedDict):
 def verdicts(given: Sequence[Verdict], page: Page) -> str:  # noqa: ARG001 - no page to lay out
     """Return one array; no issue in it means that all is fine."""
     issues = [issue for verdict in given for issue in _issues(verdict)]
-    # Equal fingerprints would be shown as one.
+    # Equal fingerprints would be shown as one; two verdicts can be about one subject.
     seen: Counter[str] = Counter()
     for issue in issues:
         said = issue["fingerprint"]
@@ -43,13 +44,14 @@ def verdicts(given: Sequence[Verdict], page: Page) -> str:  # noqa: ARG001 - no 
 
 
 def _issues(verdict: Verdict) -> Iterator[_Issue]:
-    for finding in sorted(verdict.findings, key=lambda finding: finding.outcome):
+    known = zip(verdict.findings, identities(verdict), strict=True)
+    for finding, fingerprint in sorted(known, key=lambda pair: pair[0].outcome):
         if finding.outcome is not Outcome.COMPATIBLE:
             severity = WAIVED if finding.waiver else SEVERITIES[finding.outcome]
             yield _Issue(
                 description=_description(finding),
                 check_name=finding.code,
-                fingerprint=identity(verdict, finding),
+                fingerprint=fingerprint,
                 severity=severity,
                 location=_location(verdict, place_of(verdict, finding)),
             )

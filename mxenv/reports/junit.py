@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
 from mxenv.reports import Report
+from mxenv.reports._apart import names
 from mxenv.reports._page import harmless, said
 from mxenv.verdict import Outcome
 
@@ -28,8 +29,7 @@ def verdicts(given: Sequence[Verdict], page: Page) -> str:  # noqa: ARG001 - no 
 def _suite(root: ET.Element, verdict: Verdict) -> None:
     skipped = sum(not finding.counts for finding in verdict.findings)
     failed = sum(
-        finding.waiver is None and finding.outcome is not Outcome.COMPATIBLE
-        for finding in verdict.findings
+        finding.counts and finding.outcome is not Outcome.COMPATIBLE for finding in verdict.findings
     )
     suite = ET.SubElement(
         root,
@@ -39,16 +39,15 @@ def _suite(root: ET.Element, verdict: Verdict) -> None:
         failures=str(failed if verdict.findings else 1),
         skipped=str(skipped),
     )
-    for finding in verdict.findings:
-        _case(suite, finding)
+    for finding, name in zip(verdict.findings, names(verdict.findings), strict=True):
+        _case(suite, finding, harmless(name))
     if not verdict.findings:
         # A suite without a case would count as passed.
         case = ET.SubElement(suite, "testcase", classname="mxenv", name="anything was checked")
         ET.SubElement(case, "failure", type="unknown", message="nothing was checked")
 
 
-def _case(suite: ET.Element, finding: Finding) -> None:
-    name = harmless(f"{finding.code} {finding.subject}")
+def _case(suite: ET.Element, finding: Finding, name: str) -> None:
     case = ET.SubElement(suite, "testcase", classname=f"mxenv.{finding.code}", name=name)
     if place := finding.place:
         case.set("file", harmless(place.file))
@@ -65,10 +64,16 @@ def _case(suite: ET.Element, finding: Finding) -> None:
 
 
 def _details(finding: Finding) -> list[str]:
-    lines = [f"at: {finding.place}"] if finding.place else []
-    lines += [f"found: {finding.found}", f"expected: {finding.expected}"]
-    lines += [f"because: {said(evidence)} {evidence.link}" for evidence in finding.because]
-    return [*lines, f"remedy: {finding.remedy}", f"row: {finding.row}"]
+    because = [("because", f"{said(evidence)} {evidence.link}") for evidence in finding.because]
+    parts = (
+        ("at", str(finding.place or "")),
+        ("found", finding.found),
+        ("expected", finding.expected),
+        *because,
+        ("remedy", finding.remedy),
+        ("row", finding.row),
+    )
+    return [f"{name}: {text}" for name, text in parts if text]
 
 
 REPORT = Report(title="JUnit XML for CI servers", verdicts=verdicts)

@@ -9,8 +9,9 @@ from urllib.parse import quote
 from mxenv import __version__
 from mxenv.codes import CODES
 from mxenv.reports import Report
+from mxenv.reports._apart import identities
 from mxenv.reports._page import said
-from mxenv.reports._place import identity, place_of
+from mxenv.reports._place import place_of
 from mxenv.verdict import Outcome
 
 if TYPE_CHECKING:
@@ -42,7 +43,11 @@ def verdicts(given: Sequence[Verdict], page: Page) -> str:  # noqa: ARG001 - no 
         "semanticVersion": __version__,
         "rules": [_rule(code) for code in codes],
     }
-    results = [_result(v, f, codes.index(f.code)) for v in given for f in v.findings]
+    results = [
+        _result(verdict, finding, codes.index(finding.code), known)
+        for verdict in given
+        for finding, known in zip(verdict.findings, identities(verdict), strict=True)
+    ]
     run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
     document = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
@@ -60,15 +65,16 @@ def _rule(code: str) -> dict[str, object]:
     }
 
 
-def _result(verdict: Verdict, finding: Finding, index: int) -> dict[str, object]:
+def _result(verdict: Verdict, finding: Finding, index: int, known: str) -> dict[str, object]:
     result: dict[str, object] = {
         "ruleId": finding.code,
         "ruleIndex": index,
         "kind": "informational" if finding.advice else KINDS[finding.outcome],
-        "level": LEVELS[finding.outcome],
+        # Of what is no failure the standard wants no level.
+        "level": "none" if finding.advice else LEVELS[finding.outcome],
         "message": {"text": _message(finding)},
         "locations": [_location(verdict, finding)],
-        "partialFingerprints": {"mxenv/1": identity(verdict, finding)},
+        "partialFingerprints": {"mxenv/1": known},
     }
     if waiver := finding.waiver:
         reason = f"{waiver.owner}, until {waiver.expires.isoformat()}: {waiver.reason}"

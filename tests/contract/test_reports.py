@@ -70,6 +70,28 @@ PLACED = verdict(
     replace(finding(Outcome.INCOMPATIBLE), place=Place(file="docker/a b/Containerfile", line=31)),
     subject="docker/a b/Containerfile",
 )
+OPERATOR = Finding(
+    code="MX615",
+    outcome=Outcome.UNKNOWN,
+    subject="unknown operators",
+    found="aten::mm.default: nobody asked; 3 of 9 calls",
+)
+PTX = Finding(
+    code="MX620",
+    outcome=Outcome.UNKNOWN,
+    subject="inline PTX",
+    found="k.cu:7 asm",
+    place=Place(file="k.cu", line=7),
+)
+ALIKE = verdict(
+    OPERATOR,
+    replace(OPERATOR, found="aten::bmm.default: nobody asked; 3 of 9 calls"),
+    PTX,
+    replace(PTX, found="k.cu:7 asm volatile"),
+    replace(PTX, place=Place(file="k.cu", line=9), found="k.cu:9 asm"),
+    Finding(code="MX631", outcome=Outcome.UNKNOWN, subject="value", found="guessed", advice=True),
+)
+"""Findings of which several are about one subject, as programs are told of operators and places."""
 
 
 def rendered(name: str, *verdicts: Verdict, page: Page = PAPER) -> str:
@@ -309,6 +331,27 @@ class TestJUnit:
         assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("4", "2", "1")
         assert len(suite.findall("testcase/failure")) == 2
 
+    def test_what_it_counts_is_what_is_in_it(self) -> None:
+        suite = ET.fromstring(rendered("junit", ALIKE))[0]  # noqa: S314 - our own text
+        assert suite.get("failures") == str(len(suite.findall("testcase/failure"))) == "5"
+        assert suite.get("skipped") == str(len(suite.findall("testcase/skipped"))) == "1"
+
+    def test_no_two_cases_have_one_name_and_each_says_what_it_is_about(self) -> None:
+        suite = ET.fromstring(rendered("junit", ALIKE))[0]  # noqa: S314 - our own text
+        assert [case.get("name") for case in suite] == [
+            "MX615 unknown operators: aten::mm.default",
+            "MX615 unknown operators: aten::bmm.default",
+            "MX620 inline PTX at k.cu:7",
+            "MX620 inline PTX at k.cu:7 (2)",
+            "MX620 inline PTX at k.cu:9",
+            "MX631 value",
+        ]
+
+    def test_nothing_is_said_of_what_there_is_not(self) -> None:
+        suite = ET.fromstring(rendered("junit", verdict(PTX)))[0]  # noqa: S314 - our own text
+        said = suite.findtext("testcase/failure") or ""
+        assert said.splitlines() == ["at: k.cu:7", "found: k.cu:7 asm"]
+
     def test_an_empty_verdict_is_a_failure(self) -> None:
         suite = ET.fromstring(rendered("junit", NOTHING))[0]  # noqa: S314 - our own text
         assert suite.get("failures") == "1"
@@ -336,6 +379,14 @@ class TestSarif:
         assert document["version"] == "2.1.0"
         run: dict[str, list[dict[str, object]]] = document["runs"][0]
         return run
+
+    def test_no_two_results_have_one_fingerprint(self) -> None:
+        known = [str(r["partialFingerprints"]) for r in self.run(ALIKE, BAD)["results"]]
+        assert len(set(known)) == len(known)
+
+    def test_what_is_no_failure_has_no_level(self) -> None:
+        levels = {(r["kind"] == "fail", r["level"] == "none") for r in self.run(ALIKE)["results"]}
+        assert levels == {(True, False), (False, True)}
 
     def test_levels_follow_outcomes(self) -> None:
         levels = {r["ruleId"]: (r["level"], r["kind"]) for r in self.run(BAD)["results"]}
