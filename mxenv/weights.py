@@ -16,7 +16,7 @@ from mxenv.frozen import frozen
 from mxenv.inventory import Stored
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from mxenv.declared_weights import Declared
 
@@ -113,9 +113,15 @@ SCHEMES = (
     Scheme(name="eetq", markers=frozenset({"weight", "weight_scales"}), weights="int8"),
     Scheme(name="mxfp4", markers=frozenset({"_blocks", "_scales"}), weights="fp4"),
 )
+PARTED = ("_blocks", "_scales")
+"""Ends that are no part of their own between points: ``gate_up_proj_blocks``."""
 _ENDS = frozenset().union(*(scheme.markers for scheme in SCHEMES))
 _TWO = frozenset(end for end in _ENDS if "." in end)
 """Ends that have a point themselves."""
+_WHOLE = (
+    (_ENDS - _TWO - {two.rpartition(".")[2] for two in _TWO}).union({"bias"}).difference(PARTED)
+)
+"""Ends that are no part of a longer one: nearly all names have such."""
 
 
 def found(tensors: Mapping[str, Tensor], dtype: str = "") -> tuple[Stored, ...]:
@@ -123,28 +129,52 @@ def found(tensors: Mapping[str, Tensor], dtype: str = "") -> tuple[Stored, ...]:
 
     ``dtype`` is what the model computes in, for weights that are unpacked into it.
     """
-    count: dict[tuple[str, str, str], list[int]] = defaultdict(lambda: [0, 0])
+    # Modules are many and alike: what their tensors are called is looked at once.
+    alike: dict[tuple[str, ...], list[Mapping[str, Tensor]]] = defaultdict(list)
     for parts in _modules(tensors).values():
-        scheme = _scheme(parts)
-        for name, tensor in parts.items():
-            told = _held(scheme, name, tensor, parts, dtype)
-            if told is not None:
+        alike[tuple(parts)].append(parts)
+    count: dict[tuple[str, str, str], list[int]] = defaultdict(lambda: [0, 0])
+    for ends, modules in alike.items():
+        scheme = _scheme(ends)
+        for end in ends:
+            for told, size in _column(scheme, end, modules, dtype):
                 count[told][0] += 1
-                count[told][1] += tensor.bytes
+                count[told][1] += size
     return tuple(
         Stored(scheme=scheme, weights=weights, activations=activations, tensors=number, bytes=size)
         for (scheme, weights, activations), (number, size) in sorted(count.items())
     )
 
 
+def _column(
+    scheme: Scheme | None, end: str, modules: Iterable[Mapping[str, Tensor]], dtype: str
+) -> Iterator[tuple[tuple[str, str, str], int]]:
+    """Yield what the tensors called ``end`` of modules that are alike count for, and their bytes.
+
+    Nothing is yielded of those that are indices.
+    """
+    said: dict[tuple[str, str], tuple[str, str, str] | None] = {}
+    for parts in modules:
+        tensor = parts[end]
+        weight = parts["weight"].dtype if "weight" in parts else ""
+        both = tensor.dtype, weight
+        if both not in said:
+            said[both] = _held(scheme, end, tensor.dtype, weight, dtype)
+        if told := said[both]:
+            yield told, tensor.bytes
+
+
 def _held(
-    scheme: Scheme | None, name: str, tensor: Tensor, parts: Mapping[str, Tensor], dtype: str
+    scheme: Scheme | None, end: str, own: str, weight: str, dtype: str
 ) -> tuple[str, str, str] | None:
-    """Return the scheme and formats that a tensor counts for; nothing for what are indices."""
-    if scheme is None or name == "bias":
-        plain = FLOATS.get(tensor.dtype)
+    """Return the scheme and formats that a tensor counts for; nothing for what are indices.
+
+    ``own`` is its type, and ``weight`` that of its module's weights, as safetensors has them.
+    """
+    if scheme is None or end == "bias":
+        plain = FLOATS.get(own)
         return (PLAIN, plain, plain) if plain else None
-    weights = scheme.weights or FLOATS.get(parts["weight"].dtype, UNKNOWN)
+    weights = scheme.weights or FLOATS.get(weight, UNKNOWN)
     title = scheme.name if scheme.weights else f"{weights}-scaled"
     if not scheme.weights and weights not in {"fp8", "int8"}:
         return (PLAIN, weights, weights)
@@ -156,7 +186,9 @@ def _modules(tensors: Mapping[str, Tensor]) -> Mapping[str, Mapping[str, Tensor]
     """Return the tensors of each module, by what their names end with."""
     modules: dict[str, dict[str, Tensor]] = defaultdict(dict)
     for name, tensor in tensors.items():
-        module, end = _split(name)
+        module, _, end = name.rpartition(".")
+        if end not in _WHOLE:
+            module, end = _split(name)
         modules[module][end] = tensor
     return modules
 
@@ -164,7 +196,7 @@ def _modules(tensors: Mapping[str, Tensor]) -> Mapping[str, Mapping[str, Tensor]
 def _split(name: str) -> tuple[str, str]:
     """Return the module and the end of a tensor's name."""
     module, _, end = name.rpartition(".")
-    for suffix in ("_blocks", "_scales"):
+    for suffix in PARTED:
         if end.endswith(suffix) and end not in _ENDS:
             return f"{module}.{end.removesuffix(suffix)}", suffix
     for two in _TWO:

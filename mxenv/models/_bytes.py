@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import struct
@@ -25,6 +26,21 @@ CHUNK = 1 << 20
 PARTS = 8_000_000
 """Objects, lists and texts of a document: each takes some sixty bytes of memory."""
 WHOLE = "download it again, or write it again"
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Look for no garbage meanwhile: in trees of many objects that are all in use, there is none.
+
+    To look for it took a fifth of the time of reading headers, and half of that of syntax trees.
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 @contextmanager
@@ -107,7 +123,8 @@ def json_object(content: bytes) -> dict[str, object]:
 
     One of more parts than memory should be given for is none.
     """
-    if sum(map(content.count, (b"[", b"{", b'"'))) > PARTS:
+    # Each part has at least one byte, so that a short one is not counted.
+    if len(content) > PARTS and sum(map(content.count, (b"[", b"{", b'"'))) > PARTS:
         raise ValueError(f"not read: it has more than {PARTS} parts")
     try:
         document = json.loads(content.decode())

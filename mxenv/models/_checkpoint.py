@@ -10,7 +10,7 @@ from mxenv.declared_weights import declared
 from mxenv.errors import ModelError
 from mxenv.frozen import frozen
 from mxenv.models import _gguf, _safetensors
-from mxenv.models._bytes import json_object
+from mxenv.models._bytes import json_object, uncollected
 from mxenv.weights import found, reconciled
 
 if TYPE_CHECKING:
@@ -52,6 +52,12 @@ def checkpoint(path: Path) -> Checkpoint:
     """Return what lies at ``path``: a folder, a ``config.json``, or a file of weights alone."""
     if path.suffix == ".gguf":
         return _of_gguf(path)
+    with uncollected():
+        return _of_safetensors(path)
+
+
+def _of_safetensors(path: Path) -> Checkpoint:
+    """Return what a folder, a ``config.json`` or a file of safetensors says."""
     if path.suffix == ".safetensors":
         tensors = _safetensors.header(path)
         digest = _digest(repr(sorted(tensors.items())).encode())
@@ -132,9 +138,9 @@ def _tensors(folder: Path, gaps: list[str]) -> Mapping[str, Tensor]:
 def _named(path: Path) -> Mapping[str, str]:
     index, _ = _document(path)
     named = index.get("weight_map")
-    if not isinstance(named, dict) or not all(isinstance(file, str) for file in named.values()):
+    if not isinstance(named, dict) or set(map(type, named.values())) - {str}:
         raise ModelError("not a table of file names", context=f"{path}: weight_map")
-    for file in named.values():
+    for file in sorted(set(named.values())):
         if "/" in file or file in {"", ".", ".."}:
             raise ModelError(f"{file!r} is no file of this folder", context=f"{path}: weight_map")
     return named

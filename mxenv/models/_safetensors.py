@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import stat
 from typing import TYPE_CHECKING
 
 from mxenv._files import why
@@ -46,60 +47,84 @@ WHOLE = "download it again"
 
 def header(path: Path) -> Mapping[str, Tensor]:
     """Return the tensors of the file at ``path``; nothing past its header is read."""
-    if path.exists() and not path.is_file():
-        # A named pipe may never say anything.
-        raise ModelError("is not a file", context=str(path))
     try:
-        # Unbuffered, so that no byte of a tensor is read with the header.
-        with path.open("rb", buffering=0) as file:
-            size = os.fstat(file.fileno()).st_size
-            length = int.from_bytes(file.read(LENGTH), "little")
-            if size < LENGTH or length > min(size - LENGTH, LARGEST):
-                said = f"a header of {length} bytes, in a file of {size}"
-                raise ModelError(
-                    f"is cut, or not safetensors: {said}", context=str(path), hint=WHOLE
-                )
-            content = file.read(length)
+        content, after = _read(path)
     except OSError as error:
         raise ModelError(f"cannot be read: {why(error)}", context=str(path)) from None
     try:
-        return _tensors(json_object(content), size - LENGTH - length)
+        return _tensors(json_object(content), after)
     except (ValueError, TypeError, KeyError) as error:
         said = f"{error} is missing" if isinstance(error, KeyError) else str(error)
     raise ModelError(f"its header is not understood: {said}", context=str(path), hint=WHOLE)
 
 
+def _read(path: Path) -> tuple[bytes, int]:
+    """Return the header of the file at ``path``, and how many bytes follow it."""
+    # Unbuffered, so that no byte of a tensor is read with the header; a named pipe may never say
+    # anything, and is not waited for.
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        about = os.fstat(descriptor)
+        if not stat.S_ISREG(about.st_mode):
+            raise ModelError("is not a file", context=str(path))
+        size = about.st_size
+        length = int.from_bytes(os.read(descriptor, LENGTH), "little")
+        if size < LENGTH or length > min(size - LENGTH, LARGEST):
+            said = f"a header of {length} bytes, in a file of {size}"
+            raise ModelError(f"is cut, or not safetensors: {said}", context=str(path), hint=WHOLE)
+        return os.read(descriptor, length), size - LENGTH - length
+    finally:
+        os.close(descriptor)
+
+
 def _tensors(document: Mapping[str, object], size: int) -> Mapping[str, Tensor]:
-    """Return the tensors that a header lists; all have to lie within ``size`` bytes."""
-    tensors = {}
-    end = total = 0
+    """Return the tensors that a header lists; they have to fill at most ``size`` bytes, in a row.
+
+    A model of hundreds of thousands of tensors has a few forms of them: each is looked at once.
+    """
+    tensors: dict[str, Tensor] = {}
+    forms: dict[str, Tensor] = {}
+    begins, ends = [], []
     for name, entry in document.items():
         if name == "__metadata__":
             continue
         if not isinstance(entry, dict):
             raise TypeError(f"{name!r} is no object")
-        first, last = _sizes(name, entry["data_offsets"])
-        shape = _sizes(name, entry["shape"])
-        dtype = str(entry["dtype"])
+        first, last = entry["data_offsets"]
+        if type(first) is not int or type(last) is not int:
+            raise TypeError(f"{name!r} has no list of numbers where one should be")
         if first > last:
             raise ValueError(f"{name!r} ends before it begins")
-        if dtype in BITS and (last - first) * 8 != math.prod(shape) * BITS[dtype]:
-            raise ValueError(f"{name!r} has {last - first} bytes, which its shape does not")
-        tensors[name] = Tensor(dtype=dtype, shape=shape, bytes=last - first)
-        end = max(end, last)
-        total += last - first
-    if end > size:
-        raise ValueError(f"its tensors end {end - size} bytes after the file does")
-    if total != end:
-        raise ValueError("its tensors overlap, or leave holes between them")
+        dtype, shape = entry["dtype"], entry["shape"]
+        form = f"{dtype!r} {last - first} {shape!r}"
+        if form not in forms:
+            forms[form] = _tensor(name, dtype, shape, last - first)
+        tensors[name] = forms[form]
+        begins.append(first)
+        ends.append(last)
+    _together(begins, ends, size)
     return tensors
 
 
-def _sizes(name: str, value: object) -> tuple[int, ...]:
-    """Return a list of numbers of a header, none of them less than nothing."""
-    if not isinstance(value, list) or len(value) > DIMENSIONS:
+def _tensor(name: str, dtype: object, shape: object, size: int) -> Tensor:
+    """Return a tensor of that type and shape, if that fits into ``size`` bytes."""
+    if not isinstance(dtype, str):
+        raise TypeError(f"{name!r} has a type that is no name")
+    if not isinstance(shape, list) or len(shape) > DIMENSIONS:
         raise TypeError(f"{name!r} has no list of numbers where one should be")
-    for number in value:
-        if type(number) is not int or not 0 <= number <= MOST:
-            raise ValueError(f"{name!r} has a size that cannot be")
-    return tuple(value)
+    if any(type(number) is not int or not 0 <= number <= MOST for number in shape):
+        raise ValueError(f"{name!r} has a size that cannot be")
+    if dtype in BITS and size * 8 != math.prod(shape) * BITS[dtype]:
+        raise ValueError(f"{name!r} has {size} bytes, which its shape does not")
+    return Tensor(dtype=dtype, shape=tuple(shape), bytes=size)
+
+
+def _together(begins: list[int], ends: list[int], size: int) -> None:
+    """Refuse tensors that do not lie one after another from the first of ``size`` bytes."""
+    begins.sort()
+    ends.sort()
+    if ends and ends[-1] > size:
+        raise ValueError(f"its tensors end {ends[-1] - size} bytes after the file does")
+    # As many begin as end at each place between: so that each byte is one tensor's.
+    if begins != [0, *ends][: len(begins)]:
+        raise ValueError("its tensors overlap, or leave holes between them")

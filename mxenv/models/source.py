@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import hashlib
 import os
 import re
@@ -14,6 +13,7 @@ from mxenv import cuda_text, python_text
 from mxenv.errors import ModelError
 from mxenv.inventory import Hit, Inventory
 from mxenv.models import Reader, Request
+from mxenv.models._bytes import uncollected
 from mxenv.porting import MAIN
 
 if TYPE_CHECKING:
@@ -85,15 +85,9 @@ def read(request: Request) -> Inventory:
     if not root.is_dir():
         raise ModelError("is no folder", context=request.target, hint="name the top of a tree")
     tree = _Tree()
-    enabled = gc.isenabled()
-    # Trees of syntax are many objects, none of them garbage: looking for it takes half of the time.
-    gc.disable()
-    try:
+    with uncollected():
         for path, name in _files(root, tree):
             _look(path, name, tree)
-    finally:
-        if enabled:
-            gc.enable()
     if not tree.files:
         said = "holds no source code that is known here (Python, CUDA, C, C++)"
         raise ModelError(said, context=request.target, hint="name the top of a tree")

@@ -38,7 +38,20 @@ GGUF = gguf(
 
 def one(shape: Any, offsets: Any) -> bytes:
     """Return a file of one tensor of numbers of four bytes, of which 64 are there."""
-    header = {"a": {"dtype": "F32", "shape": shape, "data_offsets": offsets}}
+    return _file({"a": {"dtype": "F32", "shape": shape, "data_offsets": offsets}})
+
+
+def many(*tensors: tuple[Any, Any, Any]) -> bytes:
+    """Return a file of tensors, each with its type, shape and place among 64 bytes."""
+    return _file(
+        {
+            f"t{number}": {"dtype": dtype, "shape": shape, "data_offsets": offsets}
+            for number, (dtype, shape, offsets) in enumerate(tensors)
+        }
+    )
+
+
+def _file(header: Any) -> bytes:
     content = json.dumps(header).encode()
     return struct.pack("<Q", len(content)) + content + bytes(64)
 
@@ -82,6 +95,12 @@ class TestSafetensors:
             (one("12", [0, 8]), "'a' has no list of numbers where one should be"),
             (one([1] * 65, [0, 8]), "'a' has no list of numbers where one should be"),
             (one([2], [0, 8, 9]), "too many values to unpack"),
+            (one([2], [0, 8.0]), "'a' has no list of numbers where one should be"),
+            (one([[2]], [0, 8]), "'a' has a size that cannot be"),
+            (many(("F32", [2], [0, 8]), ("F32", [2.0], [8, 16])), "'t1' has a size that cannot be"),
+            (many((7, [2], [0, 8])), "'t0' has a type that is no name"),
+            (many(*[("F32", [2], at) for at in ([0, 8], [0, 8], [16, 24])]), "its tensors overlap"),
+            (many(*[("F32", [2], at) for at in ([0, 8], [4, 12], [12, 20])]), "tensors overlap"),
         ],
     )
     def test_what_is_damaged_is_refused_in_one_line(
@@ -92,6 +111,13 @@ class TestSafetensors:
             _safetensors.header(tmp_path / "m.safetensors")
         assert said in str(caught.value)
         assert "\n" not in str(caught.value)
+
+    def test_tensors_may_be_listed_in_any_order_and_be_empty(self, tmp_path: Path) -> None:
+        at = ([8, 16], [0, 8], [8, 8], [16, 16])
+        content = many(*[("F32", [(last - first) // 4], [first, last]) for first, last in at])
+        folder(tmp_path, m__safetensors=content)
+        tensors = _safetensors.header(tmp_path / "m.safetensors")
+        assert [tensor.bytes for tensor in tensors.values()] == [8, 8, 0, 0]
 
     def test_offsets_that_run_backwards_are_refused(self, tmp_path: Path) -> None:
         head = json.dumps({"a": {"dtype": "F32", "shape": [1], "data_offsets": [4, 0]}}).encode()
