@@ -1,14 +1,17 @@
 """What makes a class one of values: frozen, slotted, and equal where all fields are.
 
 ``dataclass(frozen=True, slots=True, kw_only=True)`` makes the same, and compiles seven functions
-for every class to do so: with a hundred classes that was a tenth of a probe. Here one is compiled
-for each, and the others are shared by all.
+for every class to do so: with a hundred classes that was a tenth of a probe. Here all functions are
+shared but the one that fills the fields, which is compiled once for all classes of its form.
 """
 
 from __future__ import annotations
 
-from dataclasses import MISSING, Field, FrozenInstanceError, dataclass, field, fields
+import dataclasses
+from dataclasses import MISSING, Field, FrozenInstanceError, field, fields
+from functools import cache
 from operator import attrgetter
+from types import CodeType, FunctionType
 from typing import (
     TYPE_CHECKING,
     ClassVar,
@@ -20,7 +23,7 @@ from typing import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 T = TypeVar("T")
 
@@ -52,11 +55,11 @@ def frozen(
 
 
 def _frozen(cls: type[T], *, kw_only: bool) -> type[T]:
-    made = dataclass(init=False, repr=False, eq=False, slots=True, kw_only=kw_only)(cls)
-    known: tuple[Field[object], ...] = fields(made)  # type: ignore[arg-type] # of a dataclass
+    known = [_field(cls, name, kw_only=kw_only) for name in vars(cls).get("__annotations__", ())]
+    names = tuple(each.name for each in known)
     compared = [each.name for each in known if each.compare]
+    own = {name: what for name, what in cls.__dict__.items() if name not in {*names, *UNSHARED}}
     methods = {
-        "__init__": _init(made, known, kw_only=kw_only),
         "__setattr__": _set,
         "__delattr__": _delete,
         "__eq__": _equal,
@@ -64,39 +67,72 @@ def _frozen(cls: type[T], *, kw_only: bool) -> type[T]:
         "__repr__": _repr,
         "__getstate__": _state,
         "__setstate__": _restore,
+        "__match_args__": () if kw_only else names,
         "__compared__": attrgetter(*compared) if compared else staticmethod(_nothing),
-    }
-    for name, method in methods.items():
         # As dataclasses do: what a class says of itself stands, a secret that it does not show.
-        if name not in cls.__dict__:
-            setattr(made, name, method)
+        **own,
+        "__slots__": names,
+        "__qualname__": cls.__qualname__,
+        "__dataclass_fields__": dict(zip(names, known, strict=True)),
+    }
+    # Made at once: a class that is given one method after another is looked through for each.
+    kind: Callable[..., type[T]] = type(cls)
+    made = kind(cls.__name__, cls.__bases__, methods)
+    if "__init__" not in own:
+        setattr(made, "__init__", _init(made, known, kw_only=kw_only))  # noqa: B010 - the slots had to be there first
     return made
 
 
-def _init(made: type[T], known: tuple[Field[object], ...], *, kw_only: bool) -> object:
-    """Return the one function that is compiled; a general one would make each value slowly."""
-    # A slot is filled by itself: to look it up by its name takes a third longer.
-    names: dict[str, object] = {
-        f"_set_{each.name}": vars(made)[each.name].__set__ for each in known
-    }
-    names["_missing"] = MISSING
-    head, body = ["self", *(["*"] if kw_only and known else [])], ["pass"]
-    for each in known:
-        name, given = each.name, each.name
+UNSHARED = ("__dict__", "__weakref__")
+"""What the first form of a class has, and one with slots has not."""
+
+
+def _field(cls: type, name: str, *, kw_only: bool) -> Field[object]:
+    """Return what dataclasses know of a field; they would look through each annotation for it."""
+    given = cls.__dict__.get(name, MISSING)
+    made: Field[object] = given if isinstance(given, Field) else field(default=given)
+    made.name = name
+    made.type = cls.__annotations__[name]
+    made.kw_only = kw_only
+    made._field_type = dataclasses._FIELD  # type: ignore[attr-defined] # noqa: SLF001 - the one mark that `fields` and `replace` look for
+    return made
+
+
+def _init(made: type, known: Sequence[Field[object]], *, kw_only: bool) -> FunctionType:
+    """Return what makes a value: a function for all classes would make each of them slowly."""
+    names: dict[str, object] = {"_missing": MISSING}
+    defaults: dict[str, object] = {}
+    made_late = []
+    for number, each in enumerate(known):
+        # A slot is filled by itself: to look it up by its name takes a third longer.
+        names[f"_set_{number}"] = vars(made)[each.name].__set__
         if each.default is not MISSING:
-            names[f"_of_{name}"] = each.default
-            head.append(f"{name}=_of_{name}")
+            defaults[each.name] = each.default
         elif each.default_factory is not MISSING:
-            names[f"_of_{name}"] = each.default_factory
-            head.append(f"{name}=_missing")
-            given = f"_of_{name}() if {name} is _missing else {name}"
-        else:
-            head.append(name)
-        body.append(f"_set_{name}(self, {given})")
-    if hasattr(made, "__post_init__"):
+            names[f"_make_{number}"] = each.default_factory
+            defaults[each.name] = MISSING
+            made_late.append(number)
+    follows = hasattr(made, "__post_init__")
+    code = _code(len(known), tuple(made_late), kw_only=kw_only, follows=follows)
+    code = code.replace(co_varnames=("self", *(each.name for each in known)))
+    function = FunctionType(code, names, "__init__", None if kw_only else tuple(defaults.values()))
+    function.__kwdefaults__ = defaults if kw_only else {}
+    return function
+
+
+@cache
+def _code(count: int, late: tuple[int, ...], *, kw_only: bool, follows: bool) -> CodeType:
+    """Return what fills ``count`` fields that have no names yet, those of ``late`` by a factory."""
+    given = [
+        f"_make_{n}() if _{n} is _missing else _{n}" if n in late else f"_{n}" for n in range(count)
+    ]
+    head = ["self", *(["*"] if kw_only and count else []), *(f"_{n}" for n in range(count))]
+    body = ["pass", *(f"_set_{n}(self, {value})" for n, value in enumerate(given))]
+    if follows:
         body.append("self.__post_init__()")
-    exec(f"def __init__({', '.join(head)}):\n " + "\n ".join(body), names)  # noqa: S102 - of names of fields, as dataclasses do it
-    return names["__init__"]
+    text = f"def __init__({', '.join(head)}):\n " + "\n ".join(body)
+    (code,) = (c for c in compile(text, "<frozen>", "exec").co_consts if isinstance(c, CodeType))
+    return code
 
 
 def _set(self: object, name: str, value: object) -> NoReturn:  # noqa: ARG001 - the language's signature
