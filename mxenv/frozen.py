@@ -8,12 +8,14 @@ shared but the one that fills the fields, which is compiled once for all classes
 from __future__ import annotations
 
 import dataclasses
+import operator
 from dataclasses import MISSING, Field, FrozenInstanceError, field, fields
 from functools import cache
 from operator import attrgetter
 from types import CodeType, FunctionType
 from typing import (
     TYPE_CHECKING,
+    Any,
     ClassVar,
     NoReturn,
     Protocol,
@@ -23,7 +25,7 @@ from typing import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 T = TypeVar("T")
 
@@ -39,35 +41,45 @@ class _Value(Protocol):
 @overload
 def frozen(made: type[T], /) -> type[T]: ...
 @overload
-def frozen(*, kw_only: bool) -> Callable[[type[T]], type[T]]: ...
+def frozen(*, kw_only: bool = True, order: bool = False) -> Callable[[type[T]], type[T]]: ...
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))
 def frozen(
-    made: type[T] | None = None, /, *, kw_only: bool = True
+    made: type[T] | None = None, /, *, kw_only: bool = True, order: bool = False
 ) -> type[T] | Callable[[type[T]], type[T]]:
     """Make ``made`` a class of values, whose fields are given by name unless told otherwise.
 
-    A field may have a default, a factory of one, and may be left out of comparisons; `replace`
-    and `fields` of dataclasses know such values, and so does ``match``.
+    A field may have a default, a factory of one, be filled by ``__post_init__`` alone, and be left
+    out of comparisons; `replace` and `fields` of dataclasses know such values, and so does
+    ``match``. Those of a class with an ``order`` compare as their fields do, one after another.
     """
+    methods = {**FROZEN, **(ORDER if order else {})}
     if made is None:
-        return lambda cls: _frozen(cls, kw_only=kw_only)
-    return _frozen(made, kw_only=kw_only)
+        return lambda cls: _made(cls, methods, kw_only=kw_only)
+    return _made(made, methods, kw_only=kw_only)
 
 
-def _frozen(cls: type[T], *, kw_only: bool) -> type[T]:
+@overload
+def slotted(made: type[T], /) -> type[T]: ...
+@overload
+def slotted(*, kw_only: bool = False) -> Callable[[type[T]], type[T]]: ...
+@dataclass_transform(field_specifiers=(field,))
+def slotted(
+    made: type[T] | None = None, /, *, kw_only: bool = False
+) -> type[T] | Callable[[type[T]], type[T]]:
+    """Make ``made`` what ``dataclass(slots=True)`` makes of it: its fields may change."""
+    if made is None:
+        return lambda cls: _made(cls, CHANGING, kw_only=kw_only)
+    return _made(made, CHANGING, kw_only=kw_only)
+
+
+def _made(cls: type[T], shared: Mapping[str, object], *, kw_only: bool) -> type[T]:
     known = [_field(cls, name, kw_only=kw_only) for name in vars(cls).get("__annotations__", ())]
     names = tuple(each.name for each in known)
     compared = [each.name for each in known if each.compare]
     own = {name: what for name, what in cls.__dict__.items() if name not in {*names, *UNSHARED}}
     methods = {
-        "__setattr__": _set,
-        "__delattr__": _delete,
-        "__eq__": _equal,
-        "__hash__": _hash,
-        "__repr__": _repr,
-        "__getstate__": _state,
-        "__setstate__": _restore,
-        "__match_args__": () if kw_only else names,
+        **shared,
+        "__match_args__": () if kw_only else tuple(each.name for each in known if each.init),
         "__compared__": attrgetter(*compared) if compared else staticmethod(_nothing),
         # As dataclasses do: what a class says of itself stands, a secret that it does not show.
         **own,
@@ -98,8 +110,9 @@ def _field(cls: type, name: str, *, kw_only: bool) -> Field[object]:
     return made
 
 
-def _init(made: type, known: Sequence[Field[object]], *, kw_only: bool) -> FunctionType:
+def _init(made: type, every: Sequence[Field[object]], *, kw_only: bool) -> FunctionType:
     """Return what makes a value: a function for all classes would make each of them slowly."""
+    known = [each for each in every if each.init]
     names: dict[str, object] = {"_missing": MISSING}
     defaults: dict[str, object] = {}
     made_late = []
@@ -172,3 +185,34 @@ def _restore(self: _Value, state: list[object]) -> None:
 def _nothing(_: object) -> tuple[()]:
     """Return what there is to compare of a value without fields."""
     return ()
+
+
+def _ordered(comparison: Callable[[Any, Any], bool]) -> Callable[[_Value, object], object]:
+    def compare(self: _Value, other: object) -> object:
+        if other.__class__ is not self.__class__:
+            return NotImplemented
+        compared = self.__compared__
+        return comparison(compared(self), compared(other))
+
+    return compare
+
+
+CHANGING: dict[str, object] = {
+    "__eq__": _equal,
+    "__hash__": None,
+    "__repr__": _repr,
+    "__getstate__": _state,
+    "__setstate__": _restore,
+}
+FROZEN: dict[str, object] = {
+    **CHANGING,
+    "__setattr__": _set,
+    "__delattr__": _delete,
+    "__hash__": _hash,
+}
+ORDER: dict[str, object] = {
+    "__lt__": _ordered(operator.lt),
+    "__le__": _ordered(operator.le),
+    "__gt__": _ordered(operator.gt),
+    "__ge__": _ordered(operator.ge),
+}

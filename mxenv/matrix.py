@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from mxenv import version
+from mxenv.frozen import frozen
 from mxenv.verdict import Evidence, Outcome
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ Wheels tagged ``3.5.3.9`` and ``3.5.3.18`` are published for the SDK 3.5.3.20.
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Release:
     """Versions that were published together; it names no driver."""
 
@@ -61,7 +62,7 @@ class Release:
         return f"{self.file}:release:{self.id}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Rule:
     """What must be so when something else is."""
 
@@ -84,7 +85,7 @@ class Rule:
         return f"{self.file}:rule:{self.id}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Broken:
     """A state that was seen failing."""
 
@@ -103,7 +104,7 @@ class Broken:
         return f"{self.file}:broken:{self.id}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Tested:
     """A set that was seen working."""
 
@@ -129,7 +130,7 @@ class Tested:
         return self.packages
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Series:
     """Cards that one driver and one SDK serve alike: what was seen on one speaks for each."""
 
@@ -144,7 +145,7 @@ class Series:
         return f"{self.file}:series:{self.id}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Requirement:
     """What a place needs beyond versions that go together: limits, parameters, variables.
 
@@ -171,7 +172,7 @@ class Requirement:
         return f"{self.file}:requirement:{self.id}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Format:
     """How some models of card compute in some number formats."""
 
@@ -191,7 +192,7 @@ class Format:
         return f"{self.file}:format:{self.id}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Operator:
     """What is known of some operators of torch on a platform, beyond that they are registered."""
 
@@ -222,7 +223,7 @@ class Operator:
 Row = Release | Rule | Broken | Tested | Series | Requirement | Format | Operator
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Matrix:
     """All rows of all files that were laid over one another."""
 

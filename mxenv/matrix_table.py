@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from mxenv.frozen import frozen
 from mxenv.matrix import FORMATS
 from mxenv.verdict import Outcome
 
@@ -22,7 +22,7 @@ MOST = 3
 """Operators of a row that are named; the rest is counted."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Section:
     """The rows of one kind."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
@@ -55,7 +54,7 @@ class Waiver:
         return today <= self.expires
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+@frozen(order=True)
 class Place:
     """Where in a file something stands."""
 

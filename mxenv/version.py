@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 
 from mxenv.frozen import frozen
@@ -52,7 +52,7 @@ Key = tuple[
 ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+@frozen(order=True)
 class Version:
     """A version that can be compared with every other one."""
 

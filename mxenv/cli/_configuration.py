@@ -14,7 +14,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,7 @@ import click
 
 from mxenv import _files
 from mxenv.errors import ConfigurationError
+from mxenv.frozen import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -35,7 +36,7 @@ GATE = "gate"
 """The command that trusts nothing but its own command line."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Configuration:
     """What a user wants without saying it each time."""
 

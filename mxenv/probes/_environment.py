@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from mxenv.facts import Absent
+from mxenv.frozen import slotted
 from mxenv.question import Found
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ SYSTEM_SITE = re.compile(
 HOME = re.compile(r"^[ \t]*home[ \t]*=[ \t]*(/\S*?)/bin/?[ \t\r]*$", re.MULTILINE)
 
 
-@dataclass(slots=True)
+@slotted
 class Environment:
     """What was found below one prefix."""
 
@@ -31,7 +32,7 @@ class Environment:
     """With their sources."""
     closed: list[tuple[str, str, Unreadable]] = field(default_factory=list)
     """Directories of it that could not be looked into: the key that lacks them, path, reason."""
-    venv: Answer[str] = Absent()  # noqa: RUF009 - immutable
+    venv: Answer[str] = Absent()
     """Its pyvenv.cfg."""
     folders: set[str] = field(default_factory=set)
     """The series for which it has a directory of distributions."""

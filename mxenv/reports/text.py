@@ -11,7 +11,6 @@ from mxenv.reports._locks import locks
 from mxenv.reports._page import STYLES, counted, harmless, labelled, said, wrapped
 from mxenv.reports._sides import comparison
 from mxenv.reports._tables import tables
-from mxenv.shares import section
 from mxenv.verdict import Outcome
 
 if TYPE_CHECKING:
@@ -44,6 +43,8 @@ def _verdict(verdict: Verdict, page: Page) -> Iterator[str]:
             yield from _finding(finding, page)
             yield ""
     if verdict.shares is not None:
+        from mxenv.shares import section  # noqa: PLC0415 - imported late: only models have shares
+
         title = f"operators of {harmless(verdict.subject)}"
         yield tables((section(verdict.shares, title),), page)
     yield from _summary(verdict, page)

@@ -9,10 +9,11 @@ from __future__ import annotations
 import struct
 import sys
 from array import array
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, BinaryIO
 
 from mxenv.elf import Elf
+from mxenv.frozen import slotted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,7 +58,7 @@ class Damaged(Exception):
     """A file is no shared object, or not a whole one; the text says why."""
 
 
-@dataclass(slots=True)
+@slotted
 class Bytes:
     """A file of which pieces are read, never beyond its end and never without end."""
 
@@ -89,7 +90,7 @@ class Bytes:
         return self.file.read(size)
 
 
-@dataclass(slots=True)
+@slotted
 class Object:
     """A shared object that is open: its header, its segments and its dynamic section were read."""
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import io
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO
 
+from mxenv.frozen import frozen
 from mxenv.question import Status
 from mxenv.transports._tree import DIRECTORY
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class MemoryTree:
     """Files and links by their paths; a directory is what something lies in."""
 

@@ -6,8 +6,10 @@ import os
 import select
 import time
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
+
+from mxenv.frozen import slotted
 
 if TYPE_CHECKING:
     import subprocess
@@ -19,7 +21,7 @@ FLOOD = 8 * OUTPUT_LIMIT
 PIECE = 1 << 16
 
 
-@dataclass(slots=True)
+@slotted
 class Output:
     """One stream of a command; whoever still holds its other end is not waited for."""
 

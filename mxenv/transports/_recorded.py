@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import io
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO
 
 from mxenv.facts import Unreadable
+from mxenv.frozen import frozen
 from mxenv.question import Status
 from mxenv.transports._tree import DIRECTORY, Unanswered
 
@@ -22,7 +22,7 @@ NOWHERE = "/\0"
 """A path that nothing can lie at."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class RecordedTree:
     """The files of a recording, and the paths that are known without their content."""
 
@@ -105,7 +105,7 @@ class _Head(io.BytesIO):
         return super().read(-1 if size == self._head else size)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Below:
     """A directory of a tree, as a tree."""
 

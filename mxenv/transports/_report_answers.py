@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO
 
 from mxenv.facts import Unreadable, View
+from mxenv.frozen import frozen
 from mxenv.question import Completed, Found, Glob, Part, Status
 from mxenv.transports import _report_environments, _report_labels, _report_packages, _report_smi
 from mxenv.transports._memory import MemoryTree, tree
@@ -40,7 +40,7 @@ MOST = 4096
 """Processors of one machine that are believed."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class UnclearTree:
     """Files, some of which the report shows twice, and otherwise."""
 
@@ -70,7 +70,7 @@ class UnclearTree:
             raise Unanswered(self.unclear[path].reason)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Report:
     """Everything that a report answers."""
 

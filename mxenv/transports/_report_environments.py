@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mxenv.facts import Unreadable
+from mxenv.frozen import frozen
 from mxenv.question import Found
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _SITE = re.compile(
 _SERIES = re.compile(r"3\.\d+")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Laid:
     """Where the lists were laid."""
 

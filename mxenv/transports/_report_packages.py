@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from mxenv.distribution import normalised
+from mxenv.frozen import slotted
 from mxenv.transports._report_said import Values
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ class _In(Enum):
     FREEZE = auto()
 
 
-@dataclass(slots=True)
+@slotted
 class Lists:
     """What a report lists, by the environment that it names; ``""`` is one that it does not."""
 

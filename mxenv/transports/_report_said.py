@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from mxenv.facts import Unreadable
+from mxenv.frozen import slotted
 from mxenv.question import Completed
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ def unclear(values: Iterable[str]) -> Unreadable:
     return Unreadable(f"the report says both {first} and {second}")
 
 
-@dataclass(slots=True)
+@slotted
 class Values:
     """What was said of many places; each may be said again, and otherwise."""
 
@@ -43,7 +44,7 @@ class Values:
         return values[0] if len(values) == 1 else None
 
 
-@dataclass(slots=True)
+@slotted
 class Said:
     """Everything that a report was found to say."""
 

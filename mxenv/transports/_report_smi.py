@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import re
 import textwrap
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from mxenv.facts import Unreadable
+from mxenv.frozen import slotted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -66,7 +67,7 @@ _STABLE = re.compile(
 """What an output says again when it is asked again: no heat, load or time."""
 
 
-@dataclass(slots=True)
+@slotted
 class _Open:
     """An output that has begun, and not ended."""
 

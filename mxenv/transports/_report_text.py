@@ -8,8 +8,9 @@ import json
 import quopri
 import re
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from mxenv.frozen import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -72,7 +73,7 @@ TOOLS = frozenset(
 """What is typed to show how a node is made; other lines that begin with ``#`` are comments."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Line:
     """One line of a report."""
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import count
 from typing import TYPE_CHECKING
 
 from mxenv import _scripts
 from mxenv.facts import Unreadable
+from mxenv.frozen import slotted
 from mxenv.question import NOT_FOUND, TIMED_OUT, Completed
 from mxenv.transports._commands import ANY, DENIED, FLOODED, FOR_NOBODY
 from mxenv.transports._outputs import OUTPUT_LIMIT
@@ -29,7 +30,7 @@ NOT_RUN = (126, 127)
 """What ``env(1)`` exits with when it could not run the program."""
 
 
-@dataclass(slots=True, kw_only=True)
+@slotted(kw_only=True)
 class Run:
     """One command, as far as the node has told."""
 
@@ -106,7 +107,7 @@ class Run:
         return Completed(returncode, out, err)
 
 
-@dataclass(slots=True)
+@slotted
 class Board:
     """All commands that a node was told to run."""
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 import secrets
-from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, TypeVar
 
 from mxenv.facts import Unreadable
+from mxenv.frozen import frozen
 from mxenv.transports import _shell_reading as reading
 from mxenv.transports._shell_script import quote
 from mxenv.transports._shell_talk import STALL, Item
@@ -36,7 +36,7 @@ PLAIN = re.compile(r"(?!.* -> )[ -&(-\[\]-~]*")
 """A name that every program prints as it is: no sign that one would quote."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Look:
     """An item for the shell, and who takes what comes for it: `None` if it hung."""
 

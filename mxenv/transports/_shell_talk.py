@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import secrets
 import time
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
+from mxenv.frozen import frozen, slotted
 from mxenv.transports._commands import DIRECTORIES
 from mxenv.transports._outputs import FLOOD, OUTPUT_LIMIT
 from mxenv.transports._parts import FIELDS
@@ -42,7 +43,7 @@ LONGEST = 1 << 17
 """Bytes of noise before the shell's first word that are kept to find it in."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Item:
     """One line for the shell, and how many seconds it may be silent."""
 
@@ -50,7 +51,7 @@ class Item:
     silent: float = STALL
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Sections:
     """What came for one item: what the shell itself printed, then its parts by their signs."""
 
@@ -65,7 +66,7 @@ class Lost(Exception):
     """The node answers no more; the text says why."""
 
 
-@dataclass(slots=True)
+@slotted
 class _Block:
     """The sections of one block, as they come in."""
 
@@ -106,7 +107,7 @@ class _Block:
             self._label = label
 
 
-@dataclass(slots=True)
+@slotted
 class Talk:
     """A shell on a node that listens."""
 
@@ -233,7 +234,7 @@ class Talk:
         self.pipe.close()
 
 
-@dataclass(slots=True)
+@slotted
 class _Quiet:
     """How long nothing has come for an item."""
 

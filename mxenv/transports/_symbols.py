@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import struct
 from array import array
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, BinaryIO
 
 from mxenv.facts import Unreadable
+from mxenv.frozen import slotted
 from mxenv.question import Found
 from mxenv.transports._elf import (
     GNU_HASH,
@@ -42,7 +43,7 @@ NAMES = 32 << 20
 """Bytes of the names of all symbols that one object needs."""
 
 
-@dataclass(slots=True)
+@slotted
 class Wanted:
     """A symbol that is needed."""
 
@@ -134,7 +135,7 @@ def _counted(found: Object) -> int:
     raise Damaged("does not say how many symbols it has")
 
 
-@dataclass(slots=True)
+@slotted
 class Provider:
     """The symbols that a shared object defines, looked up as a dynamic linker does."""
 

@@ -6,10 +6,10 @@ import os
 import re
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn
 
 from mxenv.errors import HostUnreachable, UsageError
+from mxenv.frozen import frozen
 from mxenv.redaction import clean
 from mxenv.transports import Transport
 from mxenv.transports.local import SECONDS
@@ -45,7 +45,7 @@ LONGEST = 300
 OTHERWISE = "try it with ssh: mxenv uses its configuration, keys and agent, and never asks"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Address:
     """Where ``[user@]host[:port]`` leads; an IPv6 address stands in brackets before a port."""
 

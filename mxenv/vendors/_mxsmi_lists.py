@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from mxenv.facts import Observed, Reading, Unreadable
+from mxenv.frozen import slotted
 from mxenv.vendors._mxsmi import (
     AVAILABLE,
     BDF,
@@ -38,7 +39,7 @@ _UNIT = re.compile(r"(?!(?:MACA|HPCC|BIOS|KMD)$|Version )[A-Za-z0-9_-]+(?: [A-Za
 """As ``SMP0``; two lines that became one have the first one's words before it."""
 
 
-@dataclass(slots=True)
+@slotted
 class _Card:
     index: int
     bdf: str

@@ -7,10 +7,11 @@ Columns moved from release to release (2.1.6: ``Temp Power``; 2.1.12: ``Pwr:Usag
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mxenv.facts import Observed, Reading, Unreadable
+from mxenv.frozen import frozen
 from mxenv.vendors._mxsmi import (
     AVAILABLE,
     Device,
@@ -45,7 +46,7 @@ _SLICING = {"native": "off", "disabled": "off", "*sgpu": "on", "enabled": "on"}
 Row = dict[str, str]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class _Box:
     """A drawn box: the texts above its column names, and its rows by those names."""
 

@@ -6,11 +6,10 @@ It names cards by number, NICs by a legend; the oldest layout has neither banner
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mxenv.facts import Observed, Reading, Unreadable
-from mxenv.frozen import frozen
+from mxenv.frozen import frozen, slotted
 from mxenv.vendors._mxsmi import not_understood
 from mxenv.vendors._words import excerpt
 
@@ -47,7 +46,7 @@ class Topology:
     complaints: tuple[str, ...] = ()
 
 
-@dataclass(slots=True)
+@slotted
 class _Matrix:
     members: list[str]
     near: list[str]

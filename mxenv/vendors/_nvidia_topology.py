@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from itertools import combinations
 
 from mxenv.facts import Unreadable
+from mxenv.frozen import frozen
 from mxenv.vendors._words import excerpt
 
 _CARD = r"(?a)GPU(\d{1,3})"
@@ -22,7 +22,7 @@ Near = dict[int, tuple[str, int]]
 """The processors and the NUMA node near a card, by its number."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Topology:
     """What the matrix says."""
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
+
+from mxenv.frozen import slotted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,7 +19,7 @@ class Refused(ValueError):
     """The document is not one that a tool writes."""
 
 
-@dataclass(slots=True)
+@slotted
 class Element:
     """An element with what is in it."""
 

@@ -8,7 +8,7 @@ from dataclasses import FrozenInstanceError, dataclass, field, fields, is_datacl
 
 import pytest
 
-from mxenv.frozen import frozen
+from mxenv.frozen import frozen, slotted
 
 
 @frozen
@@ -124,3 +124,61 @@ def test_what_a_value_says_of_itself_stands() -> None:
 
     assert repr(Secret(text="x")) == "Secret"
     assert Secret(text="x") == Secret(text="x")
+
+
+@frozen(order=True)
+class Place:
+    """One that has an order."""
+
+    file: str
+    line: int = 1
+    note: str = field(default="", compare=False)
+
+
+@slotted
+class Counter:
+    """One that changes."""
+
+    name: str
+    count: int = 0
+    seen: list[int] = field(default_factory=list)
+
+
+def test_values_with_an_order_compare_as_their_fields_do() -> None:
+    first, second = Place(file="a", line=2), Place(file="b")
+    assert first < second
+    assert second > first
+    assert first <= Place(file="a", line=2, note="n") >= first
+    assert not first < Place(file="a", line=2, note="n")
+    with pytest.raises(TypeError, match="not supported"):
+        assert first < ("b", 1)  # type: ignore[operator] # no value of its class
+    with pytest.raises(TypeError, match="not supported"):
+        assert Pair(1) < Pair(2)  # type: ignore[operator] # they have none
+
+
+def test_what_is_slotted_alone_may_change_and_is_no_key() -> None:
+    counter = Counter("a")
+    counter.count += 1
+    counter.seen.append(3)
+    assert counter == Counter("a", 1, [3])
+    assert Counter("b").seen == []
+    assert repr(counter) == "Counter(name='a', count=1, seen=[3])"
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(counter)
+    with pytest.raises(AttributeError):
+        counter.other = 1  # type: ignore[attr-defined] # there is no room for it
+
+
+def test_a_field_that_is_filled_afterwards_is_not_given() -> None:
+    @slotted(kw_only=True)
+    class Squared:
+        side: int
+        area: int = field(init=False, compare=False, repr=False)
+
+        def __post_init__(self) -> None:
+            self.area = self.side**2
+
+    assert Squared(side=3).area == 9
+    assert replace(Squared(side=3), side=4).area == 16
+    with pytest.raises(TypeError, match="area"):
+        Squared(side=3, area=9)  # type: ignore[call-arg] # it is made
