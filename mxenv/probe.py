@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Protocol
 
 from mxenv.facts import Absent, Fact, FactKey, Observed, Snapshot, Unreadable, View
 from mxenv.frozen import frozen
+from mxenv.patience import LATE, Late
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from mxenv.question import Answers, Question
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 DENIED = ("permission denied", "operation not permitted")
 NEEDED = "needs root: "
 """What a reason begins with that whoever asks has not the rights to read."""
+MOST = 100_000
+"""Facts that one probe may yield; twenty environments of 300 distributions give a third of it."""
+CROWDED = Unreadable(f"not kept: there are more than {MOST:,} such facts")
 LONGEST = 400
 """Characters of a reason: most quote what a node said, which may be anything and of any length."""
 
@@ -66,20 +70,55 @@ class Probe:
 
 
 def read_all(probes: Iterable[Probe], answers: Answers) -> Iterator[Fact]:
-    """Yield the facts of every probe; one that fails leaves unreadable facts, never a gap."""
-    for probe in probes:
-        try:
-            facts = tuple(probe.read(answers))
-        except Exception as error:  # noqa: BLE001 - rubbish from a node costs its own facts only
-            reason = f"its answer was not understood ({type(error).__name__}: {error})"
-            facts = ()
-        else:
-            reason = "the probe did not report it"
-        told = {fact.key for fact in facts}
-        yield from facts
-        for key in probe.keys:
-            if key.name not in told:
-                yield Fact(key=key.name, reading=Unreadable(reason), source="mxenv")
+    """Yield the facts of every probe; one that fails leaves unreadable facts, never a gap.
+
+    Where time is short each has its share of it, so that one with much to understand costs no
+    others; what is left in the end is for those.
+    """
+    probes = tuple(probes)
+    told: list[_Told] = []
+    for number, probe in enumerate(probes):
+        share = answers.patience.share(1 / (len(probes) - number))
+        told.append(_told(probe, replace(answers, patience=share)))
+    for probe, first in zip(probes, told, strict=True):
+        again = first.unread == LATE and answers.patience.left() > 0
+        said = _told(probe, answers) if again else first
+        yield from said.facts
+        yield from _unread(probe, said)
+
+
+@frozen
+class _Told:
+    """What came of one probe."""
+
+    facts: Sequence[Fact]
+    unread: Unreadable | None = None
+    """Why there may be more to say."""
+
+
+def _told(probe: Probe, answers: Answers) -> _Told:
+    """Return what a probe reads, or as much as there is time and room for."""
+    facts: list[Fact] = []
+    try:
+        for fact in answers.each(probe.read(answers)):
+            if len(facts) >= MOST:
+                return _Told(facts=facts, unread=CROWDED)
+            facts.append(fact)
+    except Late:
+        return _Told(facts=facts, unread=LATE)
+    except Exception as error:  # noqa: BLE001 - rubbish from a node costs its own facts only
+        reason = f"its answer was not understood ({type(error).__name__}: {error})"
+        return _Told(facts=(), unread=Unreadable(reason))
+    return _Told(facts=facts)
+
+
+def _unread(probe: Probe, said: _Told) -> Iterator[Fact]:
+    """Yield what a probe says nothing of, and of which of its lists there may be more."""
+    told = {fact.key for fact in said.facts}
+    reading = said.unread or Unreadable("the probe did not report it")
+    for key in probe.keys:
+        if key.name not in told or (key.instance and said.unread):
+            yield Fact(key=key.name, reading=reading, source="mxenv")
 
 
 def snapshot(

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Generic, TypeVar, overload
 
 from mxenv.facts import Absent, Unreadable
 from mxenv.frozen import frozen
+from mxenv.patience import ENDLESS, Patience
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 NOT_FOUND = 127
 """What a POSIX shell exits with when there is no such command."""
 TIMED_OUT = 124
 """What ``timeout(1)`` exits with when the time limit was reached."""
 
+TOO_MUCH = "more than is carried from one node"
+"""How a reason ends that stands for an answer beyond all measure."""
 NOT_ASKED = Unreadable("not asked")
 """The answer to what was never asked."""
 
@@ -189,6 +192,10 @@ class Answers:
     """What came back for every question that was asked."""
 
     given: Mapping[Question, Given] = field(default_factory=dict)
+    otherwise: Unreadable = NOT_ASKED
+    """The answer to every other question."""
+    patience: Patience = field(default=ENDLESS, compare=False)
+    """How long whoever looks at them may take; `Late` ends that."""
 
     @overload
     def __getitem__(self, question: Command) -> Completed | Unreadable: ...
@@ -201,8 +208,12 @@ class Answers:
     @overload
     def __getitem__(self, question: File | Link | Env | Symbols | Option) -> Answer[str]: ...
     def __getitem__(self, question: Question) -> Given:
-        """Return the answer to ``question``; one that was never asked is unreadable."""
-        return self.given.get(question, NOT_ASKED)
+        """Return the answer to ``question``; one that was never asked is unreadable.
+
+        Raise `mxenv.patience.Late` if nobody waits any more.
+        """
+        self.patience.check()
+        return self.given.get(question, self.otherwise)
 
     def __iter__(self) -> Iterator[Question]:
         """Yield every question that has an answer."""
@@ -210,4 +221,8 @@ class Answers:
 
     def __or__(self, other: Answers) -> Answers:
         """Return the answers of both; where both know, ``other`` counts."""
-        return Answers({**self.given, **other.given})
+        return replace(self, given={**self.given, **other.given})
+
+    def each(self, items: Iterable[T]) -> Iterator[T]:
+        """Yield ``items``, of which there may be many, for as long as somebody waits."""
+        return self.patience.each(items)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, assert_never
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, assert_never
 from mxenv import credential, excerpt, identity, named_secret
 from mxenv.credential import MASK
 from mxenv.facts import Absent, Unreadable
+from mxenv.patience import ENDLESS, LATE, Late
 from mxenv.question import (
     Answers,
     Command,
@@ -29,6 +31,7 @@ from mxenv.question import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from mxenv.patience import Patience
     from mxenv.question import Answer, Given, Question
 
     Dirty = Mapping[str, str]
@@ -83,44 +86,88 @@ def clean_answers(answers: Answers) -> Answers:
     """Return ``answers`` with every text in them cleaned, in the questions as well.
 
     So a probe that derives its second round from what it is told derives the cleaned questions,
-    and finds their answers, here as well as in a recording.
+    and finds their answers, here as well as in a recording. An answer for which no time is left
+    is unreadable; those that say the most come last.
     """
-    texts = {question: _texts(question, answers[question]) for question in answers}
-    dirty = _dirty(chain.from_iterable(texts.values()))
-    given = {}
-    for question, inside in texts.items():
-        asked, answer = question, answers[question]
-        if not dirty.keys().isdisjoint(inside):
-            asked, answer = _question(question, dirty), _given(answer, dirty)
-        given[asked] = _excerpt(question, answer)
-    return Answers(given)
+    patience = answers.patience
+    asked = _asked_cleanly(answers)
+    given: dict[Question, Given] = dict.fromkeys(asked.values(), LATE)
+    with suppress(Late):
+        for some in _portions(answers):
+            texts = {question: _texts(answer) for question, answer in some.items()}
+            dirty = _dirty(chain.from_iterable(texts.values()), patience)
+            for question, answer in some.items():
+                told = answer if dirty.keys().isdisjoint(texts[question]) else _given(answer, dirty)
+                given[asked[question]] = _excerpt(asked[question], told)
+    return Answers(given, answers.otherwise)
 
 
-def _dirty(texts: Iterable[str]) -> Dirty:
+def _asked_cleanly(answers: Answers) -> Mapping[Question, Question]:
+    """Return every question, and how it is kept; asking it took longer than that."""
+    texts = {question: _asked(question) for question in answers}
+    dirty = _dirty(chain.from_iterable(texts.values()), ENDLESS)
+    if not dirty:
+        return {question: question for question in texts}
+    return {
+        question: question if dirty.keys().isdisjoint(inside) else _question(question, dirty)
+        for question, inside in texts.items()
+    }
+
+
+def _portions(answers: Answers) -> Iterator[dict[Question, Given]]:
+    """Yield the answers, the shortest first, as many at once as are not too long to be joined."""
+    sizes = {question: _size(answer) for question, answer in answers.given.items()}
+    part: dict[Question, Given] = {}
+    size = 0
+    for question in sorted(sizes, key=sizes.__getitem__):
+        if part and size + sizes[question] > AT_ONCE:
+            yield part
+            part, size = {}, 0
+        part[question] = answers.given[question]
+        size += sizes[question]
+    yield part
+
+
+def _size(given: Given) -> int:
+    """Return about how many characters an answer has: of many matches one is looked at."""
+    match given:
+        case Found(tuple(matches)):
+            path, part = matches[0] if matches else ("", None)
+            return len(matches) * (len(path) + (_size(part) if part else 0))
+        case Completed(_, stdout, stderr):
+            return len(stdout) + len(stderr)
+        case Found(str(text)) | Unreadable(text):
+            return len(text)
+        case _:
+            return 0
+
+
+def _dirty(texts: Iterable[str], patience: Patience) -> Dirty:
     """Return those of ``texts`` that have to be cleaned, each with what `clean` makes of it.
 
     Nearly all are short, and there are thousands: what is in none of them is looked for once.
     """
     texts = dict.fromkeys(texts)
-    hints = credential.hints("\n".join(part) for part in _parts(texts))
-    return {text: clean(text) for text in texts if _cleaned(text, hints) != text}
+    hints = credential.hints("\n".join(part) for part in _parts(texts, patience))
+    return {text: clean(text) for text in patience.each(texts) if _cleaned(text, hints) != text}
 
 
-def _parts(texts: Iterable[str]) -> Iterator[list[str]]:
+def _parts(texts: Iterable[str], patience: Patience) -> Iterator[list[str]]:
     """Yield ``texts`` in lists that are not too long to be joined."""
     part, size = [], 0
     for text in texts:
         part.append(text)
         size += len(text)
         if size > AT_ONCE:
+            patience.check()
             yield part
             part, size = [], 0
     yield part
 
 
-def _texts(question: Question, given: Given) -> list[str]:
-    """Return every text in a question, and in its answer."""
-    texts = _asked(question)
+def _texts(given: Given) -> list[str]:
+    """Return every text in an answer."""
+    texts: list[str] = []
     match given:
         case Found(tuple(matches)):
             texts += [path for path, _ in matches]

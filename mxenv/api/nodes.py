@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import field, replace
 from functools import cache
 from itertools import chain
-from pathlib import Path
+from math import inf
 from threading import Event
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from mxenv import _files, _plugins, fingerprint
 from mxenv import snapshot as files
 from mxenv.addresses import ADDRESS, parts
 from mxenv.errors import HostUnreachable, SnapshotError, UsageError
-from mxenv.facts import Absent
+from mxenv.facts import Absent, Unreadable
 from mxenv.frozen import frozen
+from mxenv.patience import ENDLESS, Late, Patience
 from mxenv.probe import Probe, no_more, snapshot
 from mxenv.question import Answers, Command, Found, Option
 from mxenv.redaction import clean, clean_answers
-from mxenv.transports import Dated, Replayed, Terms, Transport
+from mxenv.transports import Dated, Replayed, Terms, Timed, Transport
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from contextlib import AbstractContextManager
     from datetime import datetime
+    from pathlib import Path
 
     from mxenv.comparison import Comparison
     from mxenv.facts import FactKey, Snapshot
@@ -40,6 +43,12 @@ PATIENCE = 150.0
 """Seconds for a node whose torch is asked as well, which takes some to be imported."""
 ROUNDS = 5
 """Times that a node is asked, at most: what is found leads to further questions."""
+NOT_IN_TIME = Unreadable("not asked in time", passing=True)
+SHARE = 0.5
+"""Of the time that is left, for each thing that is done with the answers: what asks for more, what
+masks, what understands; the rest is for writing it down."""
+LEAST = 0.1
+"""Seconds for each, however little is left: most nodes need a tenth of it."""
 
 
 @frozen
@@ -124,21 +133,46 @@ def open_host(address: str, wanted: Wanted = USUAL) -> AbstractContextManager[Ho
 
 
 def ask(host: Host, wanted: Wanted = USUAL) -> Answers:
-    """Put every question to ``host``, round after round, and return the answers fit to be kept."""
+    """Put every question to ``host``, round after round, and return the answers fit to be kept.
+
+    Where nobody waits any longer what was not asked, or not made fit, is unreadable.
+    """
     options = dict(host.options) if isinstance(host, Replayed) else {}
     options |= wanted.options
     questions = dict.fromkeys(chain.from_iterable(p.questions for p in probes()))
-    answers = Answers()
+    answers, patience = Answers(), _patience(host)
     for _ in range(ROUNDS):
         answers |= host.gather([q for q in questions if not isinstance(q, Option)])
         answers |= Answers({q: _option(q, options) for q in questions if isinstance(q, Option)})
-        further = chain.from_iterable(_more(p, answers) for p in probes() if p.more is not no_more)
+        answers = replace(answers, patience=_some(patience, SHARE))
+        try:
+            further = [q for p in probes() if p.more is not no_more for q in _more(p, answers)]
+        except Late:
+            answers = replace(answers, otherwise=NOT_IN_TIME)
+            break
         questions = dict.fromkeys(q for q in further if q not in answers.given)
         if not questions:
             break
     if wanted.stop.is_set():
         raise HostUnreachable("nobody waits for it any more", context=clean(host.name))
-    return clean_answers(answers)
+    return clean_answers(replace(answers, patience=_some(patience, SHARE)))
+
+
+def _patience(host: Host) -> Patience:
+    """Return how long ``host`` may take, if it may not take as long as it likes."""
+    if not isinstance(host, Timed) or host.deadline == inf:
+        return ENDLESS
+    end = host.deadline
+    return Patience(lambda: end - monotonic())
+
+
+def _some(patience: Patience, part: float) -> Patience:
+    """Return a part of what is left, or the little that most nodes need."""
+    share = patience.share(part)
+    if share.left() > LEAST:
+        return share
+    end = monotonic() + LEAST
+    return Patience(lambda: end - monotonic())
 
 
 def _option(question: Option, options: Mapping[str, str]) -> Found[str] | Absent:
@@ -148,7 +182,9 @@ def _option(question: Option, options: Mapping[str, str]) -> Found[str] | Absent
 
 def _more(probe: Probe, answers: Answers) -> Iterable[Question]:
     try:
-        return tuple(probe.more(answers))
+        return tuple(answers.each(probe.more(answers)))
+    except Late:
+        raise
     except Exception:  # noqa: BLE001 - what it did not understand, it will say when it reads
         return ()
 
@@ -161,6 +197,7 @@ def look(host: Host, *, now: datetime, wanted: Wanted = USUAL) -> Snapshot:
 def _understand(host: Host, answers: Answers, now: datetime) -> Snapshot:
     taken_at = host.taken_at if isinstance(host, Dated) else now
     node = clean(host.name)
+    answers = replace(answers, patience=_some(_patience(host), SHARE))
     return snapshot(probes(), answers, node=node, view=host.view, taken_at=taken_at)
 
 
@@ -224,6 +261,8 @@ def read_snapshot(path: Path) -> Snapshot:
 
 def snapshot_of(target: str, *, now: datetime, wanted: Wanted = USUAL) -> Snapshot:
     """Return the snapshot that ``target`` names: a file of one, a recording, or an address."""
+    from pathlib import Path  # noqa: PLC0415 - imported late: an address needs none
+
     path = Path(target)
     if _exists(path):
         packed = target.endswith((".tar.gz", ".tgz"))

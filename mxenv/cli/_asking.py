@@ -110,7 +110,8 @@ OPTIONS = (
         "--timeout",
         metavar="SECONDS",
         type=_Seconds(0, DAY, min_open=True),
-        help="How long asking a node may take; 15 seconds, if it is a live one, unless given.",
+        help="How long a node may take, until its answers are understood; 15 seconds, if it is a live "
+        "one, unless given.",
     ),
     click.option(
         "--python",

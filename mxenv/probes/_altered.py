@@ -120,7 +120,7 @@ def altered(
     if lines is None:
         yield Unreadable(f"not looked at: more than {MOST} files in all")
         return
-    answered = [(line, answers[line.question]) for line in lines]
+    answered = [(line, answers[line.question]) for line in answers.each(lines)]
     wrong = [
         line.path
         for line, answer in answered

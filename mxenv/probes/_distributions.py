@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -50,7 +49,7 @@ VERSION_FIELD = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(kw_only=False)
 class Site:
     """The questions about the distributions in the directories that match a pattern."""
 
@@ -65,6 +64,10 @@ class Site:
     """Where it came from, if it was named by a URL (PEP 610)."""
     listing: Glob
     """Everything in it: what can be imported from there."""
+
+    # Each is made once (see `site`), and to compare all questions takes long.
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
 
     @property
     def all(self) -> tuple[Glob, ...]:
@@ -151,7 +154,7 @@ def installed(answers: Answers, asked: Site, owners: Mapping[str, Place]) -> Ite
     records, installers, origins = (
         _Beside(answers, glob) for glob in (asked.record, asked.installer, asked.origin)
     )
-    for path, answer in _metadata(answers, asked):
+    for path, answer in answers.each(_metadata(answers, asked)):
         folder = path.removesuffix("/METADATA").removesuffix("/PKG-INFO")
         directory, _, last = folder.rpartition("/")
         where, match = owners.get(directory) or place(directory), FOLDER.fullmatch(last)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from mxenv.facts import Observed, Unreadable
+from mxenv.frozen import slotted
+from mxenv.probe import DENIED
 from mxenv.probes import _distributions
 from mxenv.probes._distributions import INFO, Place, Site, matches, place
 from mxenv.probes._environment import INTERPRETER, Environment
 from mxenv.probes._places import sound
-from mxenv.question import Env, File, Found
+from mxenv.question import TOO_MUCH, Env, File, Found
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -35,7 +37,7 @@ PYVENV = re.compile(
 CONDA = re.compile(r"/conda-meta/python-(3\.\d+\.\d+)-[^/]*\.json$")
 
 
-@dataclass(slots=True)
+@slotted
 class Disk:
     """What is known of all environments, and of all directories that can be on their paths."""
 
@@ -75,12 +77,12 @@ class Disk:
         told = {
             path.rpartition("/")[0]
             for glob in (site.installer, site.origin)
-            for path, _ in matches(self.answers, glob)
+            for path, _ in self.answers.each(matches(self.answers, glob))
         }
         return any(
             path.rpartition("/")[0] not in told
             for glob in site.metadata
-            for path, _ in matches(self.answers, glob)
+            for path, _ in self.answers.each(matches(self.answers, glob))
         )
 
     def visible(self, environment: Environment) -> list[Distribution]:
@@ -89,7 +91,7 @@ class Disk:
         return [
             distribution
             for directory in self._of(prefix)
-            for distribution in self.at(directory)
+            for distribution in self.answers.each(self.at(directory))
             if not series or distribution.series in {series, "3"}
         ]
 
@@ -118,7 +120,7 @@ class Disk:
             found = list(site.folders(self.answers))  # as recordings of before have it
         last: str | None = None
         names: list[str] = []
-        for path in found:
+        for path in self.answers.each(found):
             directory, _, name = path.rpartition("/")
             if directory != last:
                 last, names = directory, self.names.setdefault(directory, [])
@@ -142,7 +144,7 @@ def survey(answers: Answers, asked: Iterable[Asked]) -> Disk:
             disk.look(site)
         for prefix, site_path, reason in _distributions.closed(answers, sites):
             disk.environment(prefix).closed.append(("python.site", site_path, reason))
-        for path, leads in matches(answers, questions.binaries):
+        for path, leads in answers.each(matches(answers, questions.binaries)):
             _interpreter(disk, path, leads)
     _twins(disk)
     for directory, names in disk.names.items():
@@ -184,10 +186,24 @@ def _describe(disk: Disk, asked: Asked) -> None:
     if isinstance(unread, Unreadable):
         for prefix in filter(asked.meant, disk.environments):
             disk.environments[prefix].venv = unread
+    for metadata in (site.metadata[0] for site in asked.sites):
+        unlisted = disk.answers[metadata]
+        if isinstance(unlisted, Unreadable) and _hides(unlisted):
+            closed = ("python.site", metadata.pattern, unlisted)
+            for prefix in filter(asked.meant, disk.environments):
+                disk.environments[prefix].closed.append(closed)
     for path, content in matches(disk.answers, asked.pyvenv):
         prefix = path.rpartition("/")[0]
         if prefix in disk.environments:
             disk.environments[prefix].venv = content
+
+
+def _hides(unlisted: Unreadable) -> bool:
+    """Return whether distributions may be there that were asked for in vain.
+
+    What a recording or a report has not was not asked for where it was made.
+    """
+    return unlisted.passing or any(why in unlisted.reason for why in (*DENIED, TOO_MUCH))
 
 
 def _versions(answers: Answers, asked: Asked) -> Iterator[tuple[str, Reading, str]]:
@@ -212,7 +228,8 @@ def path_files(disk: Disk) -> Iterator[File]:
     """Yield the ``.pth`` files in every directory of distributions."""
     for directory, names in disk.names.items():
         if place(directory) is not None:
-            yield from (path_file(directory, name) for name in names if name.endswith(".pth"))
+            every = disk.answers.each(names)
+            yield from (path_file(directory, name) for name in every if name.endswith(".pth"))
 
 
 def path_file(directory: str, name: str) -> File:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from mxenv.facts import Absent, Unreadable
-from mxenv.frozen import frozen
+from mxenv.frozen import frozen, slotted
 from mxenv.probes import _distributions
 from mxenv.probes._found import CODE, PYTHONPATH, joined, path_file
 from mxenv.probes._places import sound, user_base
@@ -43,7 +43,7 @@ class Entry:
     """True if only whoever asks has it: a variable, a home."""
 
 
-@dataclass(slots=True)
+@slotted
 class Path:
     """Where one environment looks, in order; and why there may be more to it."""
 
@@ -159,7 +159,7 @@ def copies(path: Path, disk: Disk) -> dict[str, tuple[str, ...]]:
     """Return the distributions of which there are several on the path, with their metadata."""
     found: dict[str, list[str]] = {}
     for entry in path.entries:
-        for distribution in disk.at(entry.directory):
+        for distribution in disk.answers.each(disk.at(entry.directory)):
             found.setdefault(distribution.name, []).append(distribution.folder)
     return {name: tuple(folders) for name, folders in found.items() if len(folders) > 1}
 
@@ -167,7 +167,7 @@ def copies(path: Path, disk: Disk) -> dict[str, tuple[str, ...]]:
 def questions(path: Path, disk: Disk) -> Iterator[Question]:
     """Yield what decides whether one of several directories hides what lies in another."""
     for entry in path.entries:
-        for distribution in disk.at(entry.directory):
+        for distribution in disk.answers.each(disk.at(entry.directory)):
             if isinstance(distribution.record, Absent):
                 yield top_level(distribution)
     yield from (found.package for found in hidden(path, disk) if found.package is not None)
@@ -191,7 +191,7 @@ def hidden(path: Path, disk: Disk) -> Iterator[Hidden]:
         return
     tables = [_importable(tuple(disk.names.get(e.directory, ()))) for e in path.entries]
     for number, entry in enumerate(path.entries):
-        for distribution in disk.at(entry.directory):
+        for distribution in disk.answers.each(disk.at(entry.directory)):
             for name in imports(distribution, disk.answers):
                 others = [*range(number)]
                 if name not in tables[number]:

@@ -159,7 +159,7 @@ def further(found: World) -> Iterator[Question]:
 def everything(found: World) -> Iterator[tuple[str, Object]]:
     """Yield every object, after the directory of distributions that it belongs to."""
     for group in found.groups:
-        for each in found.objects[group.owner]:
+        for each in found.answers.each(found.objects[group.owner]):
             yield group.site, each
 
 
@@ -247,6 +247,7 @@ def loaded(found: World, site: str, roots: Iterable[Object]) -> Loaded:
     paths: dict[str, None] = {each.path: None for each in todo}
     gaps: dict[str, None] = {}
     while todo:
+        found.answers.patience.check()
         each = todo.pop()
         for name in each.elf.needed:
             other = resolve(found, site, each, name)

@@ -160,7 +160,7 @@ def environments(answers: Answers) -> tuple[tuple[Place, ...], tuple[Group, ...]
     tops = dict(_matches(answers, RECORD)) if sites else {}
     for site, folders in sorted(sites.items()):
         where = place(site)
-        names = {folder: _told(folder) for folder in folders}
+        names = {folder: _told(folder) for folder in answers.each(folders)}
         if where is None or not any(_decides(*told) for told in names.values()):
             continue
         places.append(Place(site=site, env=where.prefix))
@@ -184,12 +184,13 @@ def _sites(answers: Answers) -> dict[str, list[str]]:
 
     Only of directories that may count: of thousands of distributions few decide anything.
     """
-    paths = [path.removesuffix("/METADATA") for path, _ in _matches(answers, METADATA)]
+    found = answers.each(_matches(answers, METADATA))
+    paths = [path.removesuffix("/METADATA") for path, _ in found]
     signs = ("+", "/torch-", "/paddlepaddle")
     near = {p.rpartition("/")[0] for p in paths if any(sign in p for sign in signs)}
     sites: dict[str, list[str]] = {}
     seen = set()
-    for path in paths if near else ():
+    for path in answers.each(paths if near else ()):
         site, _, last = path.rpartition("/")
         match = FOLDER.fullmatch(last) if site in near else None
         # ``lib64`` is often a link to ``lib``, and shows all of it a second time.
@@ -239,7 +240,7 @@ def _globs(site: str, name: str, folder: str, listed: str) -> Iterator[Glob]:
 def objects(answers: Answers, group: Group) -> tuple[Object, ...]:
     """Return the objects of a group that were read, each once."""
     found: dict[tuple[str, str], Object] = {}
-    for path, part in _parts(answers, group):
+    for path, part in answers.each(_parts(answers, group)):
         content = parsed(part.value) if isinstance(part, Found) else None
         if content is not None:
             read = Object(path, content)
@@ -251,7 +252,8 @@ def objects(answers: Answers, group: Group) -> tuple[Object, ...]:
 def unread(answers: Answers, group: Group) -> tuple[tuple[str, Unreadable], ...]:
     """Return what of a group could not be read, and why."""
     closed = [(g.pattern, a) for g in group.globs if isinstance(a := answers[g], Unreadable)]
-    parts = [(path, part) for path, part in _parts(answers, group) if not _says(part)]
+    every = answers.each(_parts(answers, group))
+    parts = [(path, part) for path, part in every if not _says(part)]
     odd = Unreadable("not understood")
     return (*closed, *((path, p if isinstance(p, Unreadable) else odd) for path, p in parts))
 

@@ -71,7 +71,7 @@ def further(disk: Disk, *, deep: bool) -> Iterator[Question]:
     """Yield what to ask now that it is known where distributions lie."""
     for directory in disk.names:
         if disk.unsigned(directory):
-            for distribution in disk.at(directory):
+            for distribution in disk.answers.each(disk.at(directory)):
                 yield from _origins.questions(distribution, disk.answers)
     for environment in disk.environments.values():
         path = path_of(environment, disk)
@@ -99,7 +99,7 @@ def facts(disk: Disk, met: Collection[str], *, deep: bool) -> Iterator[Fact]:
         environment = disk.environments[prefix]
         volatile = prefix in met
         visible = disk.visible(environment)
-        for distribution in visible:
+        for distribution in disk.answers.each(visible):
             instance = f"{prefix}/{distribution.name}"
             for key, reading, source in _one(distribution, disk):
                 yield Fact(
@@ -116,7 +116,7 @@ def _altered_files(disk: Disk, met: Collection[str]) -> Iterator[Fact]:
 
     everything = [d for env in disk.environments.values() for d in disk.visible(env)]
     chosen = _altered.chosen(everything, disk.answers)
-    for distribution in everything:
+    for distribution in disk.answers.each(everything):
         for reading in _altered.altered(distribution, chosen, disk.answers):
             yield Fact(
                 key=ALTERED,

@@ -154,11 +154,11 @@ def passing(answers: Answers) -> tuple[Asked, ...]:
         value = answers[variable]
         if isinstance(value, Found):
             prefixes.add(value.value.rstrip("/"))
-    for _, leads in matches(answers, RUNNING):
+    for _, leads in answers.each(matches(answers, RUNNING)):
         match = INTERPRETER.fullmatch(leads.value) if isinstance(leads, Found) else None
         if match:
             prefixes.add(match["prefix"])
-    for _, program in matches(answers, PROGRAMS):
+    for _, program in answers.each(matches(answers, PROGRAMS)):
         match = PROGRAM.fullmatch(program.value) if isinstance(program, Found) else None
         if match:
             prefixes.add(match["prefix"])
@@ -193,7 +193,7 @@ def sound(path: str) -> bool:
 def pythons(answers: Answers) -> Iterator[str]:
     """Yield each prefix, of those where people keep environments, that has a Python."""
     for glob in PYTHONS:
-        for path, part in matches(answers, glob):
+        for path, part in answers.each(matches(answers, glob)):
             if isinstance(part, Found) and path.endswith("/bin/python3"):
                 yield path.removesuffix("/bin/python3")
 

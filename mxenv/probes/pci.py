@@ -122,7 +122,7 @@ def _unclear(answers: Answers) -> Unreadable | None:
         answer = visible(answers[question], answers[SYSFS])
         if isinstance(answer, Unreadable):
             return answer
-        for path, content in answer.value if isinstance(answer, Found) else ():
+        for path, content in answers.each(answer.value if isinstance(answer, Found) else ()):
             if isinstance(content, Unreadable):
                 return replace(content, reason=f"{path}: {content.reason}")
             text = line(content.value) if isinstance(content, Found) and form else None
@@ -149,7 +149,7 @@ def _by_address(answers: Answers, question: Glob) -> dict[str, str]:
     answer = answers[question]
     return {
         device: line(content.value) or ""
-        for path, content in (answer.value if isinstance(answer, Found) else ())
+        for path, content in answers.each(answer.value if isinstance(answer, Found) else ())
         if isinstance(content, Found) and ADDRESS.fullmatch(device := path.split("/")[-2])
     }
 

@@ -17,7 +17,7 @@ from mxenv.probes._reading import best
 from mxenv.question import File, Found, Option, Part
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from mxenv.facts import Value
     from mxenv.probes._environment import Environment
@@ -82,26 +82,32 @@ def read(answers: Answers) -> Iterator[Fact]:
     lasting, passing = _places.lasting(answers), _places.passing(answers)
     disk = survey(answers, (*lasting, *passing))
     met = {asked.prefix for asked in passing}
-    facts = [
-        replace(fact, volatile=True) if prefix in met else fact
-        for prefix in sorted(disk.environments)
-        for fact in _facts(disk.environments[prefix], disk)
-    ]
-    facts += _packages.facts(disk, met, deep=isinstance(answers[DEEP], Found))
     # Of what lasts the same is said whether or not a process shows something else besides.
-    told = {fact.key for fact in facts if not fact.volatile}
+    told: set[str] = set()
+    unlisted: list[Reading] = []
+    for fact in _each(disk, met):
+        if not fact.volatile:
+            told.add(fact.key)
+            unlisted += [fact.reading] if fact.instance.endswith(f"/{EVERY}") else []
+        yield fact
     lasts = not disk.environments.keys() <= met
-    yield from facts
     if lasts and (closed := _closed(answers)):
         yield closed
     yield from _unmet(answers, disk)
     yield from _masked(answers, disk)
-    unlisted = (f.reading for f in facts if f.instance.endswith(f"/{EVERY}") and not f.volatile)
-    nothing = next(unlisted, Absent()) if lasts else _nothing(answers)
+    nothing = next(iter(unlisted), Absent()) if lasts else _nothing(answers)
     for key in KEYS:
         if key.name not in told:
             reading = UNASKED if key.name == _packages.ALTERED and lasts else nothing
             yield Fact(key=key.name, reading=reading, source=KNOWN[0].binaries.pattern)
+
+
+def _each(disk: Disk, met: Collection[str]) -> Iterator[Fact]:
+    """Yield one fact after the other: of a crowded node there are more than are kept."""
+    for prefix in sorted(disk.environments):
+        for fact in _facts(disk.environments[prefix], disk):
+            yield replace(fact, volatile=True) if prefix in met else fact
+    yield from _packages.facts(disk, met, deep=isinstance(disk.answers[DEEP], Found))
 
 
 def _unmet(answers: Answers, disk: Disk) -> Iterator[Fact]:

@@ -81,7 +81,7 @@ def read(answers: Answers) -> Iterator[Fact]:
         if not isinstance(answer, Found):
             yield Fact(key=key, reading=answer, source=question.pattern)
             continue
-        for path, content in answer.value:
+        for path, content in answers.each(answer.value):
             reading = understood(content, ATTRIBUTES[key][1], key.rpartition(".")[2])
             yield Fact(key=key, instance=_instance(path), reading=reading, source=path)
     yield from _places(answers)
@@ -98,7 +98,7 @@ def _places(answers: Answers) -> Iterator[Fact]:
     if not isinstance(answer, Found):
         yield Fact(key="rdma.pci", reading=answer, source=RDMA.pattern)
         return
-    for path, leads in answer.value:
+    for path, leads in answers.each(answer.value):
         yield Fact(key="rdma.pci", instance=_instance(path), reading=_at(leads), source=path)
 
 

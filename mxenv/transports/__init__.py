@@ -28,7 +28,9 @@ class Terms:
     """The commands that may be run there; it may take a while to look through them at first, which
     a transport does best while it waits for a connection."""
     seconds: float | None = None
-    """How long all of the asking may take, from the opening on; `None`: as the transport thinks.
+    """How long all of it may take, from the opening on; `None`: as the transport thinks.
+
+    A transport keeps some of that free: its answers have to be understood as well.
 
     What is not answered by then is unreadable, for a passing reason.
     """
@@ -43,6 +45,15 @@ class Dated(Protocol):
     @property
     def taken_at(self) -> datetime:
         """When its answers were given."""
+
+
+@runtime_checkable
+class Timed(Protocol):
+    """A host that may take only so long, what understands its answers included."""
+
+    @property
+    def deadline(self) -> float:
+        """When all has to be over, as `time.monotonic` has it."""
 
 
 @runtime_checkable

@@ -9,9 +9,10 @@ import os
 import stat
 import tarfile
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, BinaryIO, cast
 
+from mxenv.frozen import slotted
 from mxenv.question import Status
 from mxenv.transports._disk import KINDS
 from mxenv.transports._tree import Unanswered
@@ -51,7 +52,7 @@ NOT_THERE = 404
 STAT = "X-Docker-Container-Path-Stat"
 
 
-@dataclass(slots=True)
+@slotted
 class ContainerTree:
     """The files of a container, as `mxenv.transports._tree.Tree` asks for them."""
 
@@ -176,7 +177,7 @@ class _Begun(io.BytesIO):
         return data
 
 
-@dataclass(slots=True)
+@slotted
 class _Stream:
     """What an engine sends, to be read from the beginning to the end."""
 

@@ -7,7 +7,7 @@ import math
 import re
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from fnmatch import translate
 from functools import partial
 from threading import Event
@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, BinaryIO, NoReturn
 
 from mxenv.errors import HostUnreachable
 from mxenv.facts import Absent, Unreadable, View
+from mxenv.frozen import slotted
 from mxenv.question import Answers, Env, File, Found, Glob, Part, Status
 from mxenv.stores.description import describe
 from mxenv.stores.unpacked import LARGEST, Node, Origin, Unpacked, Want, read
 from mxenv.transports._awaited import awaited
 from mxenv.transports._silent import of_an_image
 from mxenv.transports._tree import Unanswered, Walker
-from mxenv.transports._watched import Watch
+from mxenv.transports._watched import Watch, until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -72,7 +73,7 @@ def wanted(questions: Iterable[Question]) -> Callable[[str], Want]:
     return want
 
 
-@dataclass(slots=True)
+@slotted
 class LayerTree:
     """The files of an image, as `mxenv.transports._tree.Tree` asks for them."""
 
@@ -152,7 +153,7 @@ class _Kept(io.BytesIO):
         return data
 
 
-@dataclass(slots=True, kw_only=True)
+@slotted(kw_only=True)
 class LayerHost:
     """An image as something that answers; its layers are read when it is first asked."""
 
@@ -168,6 +169,11 @@ class LayerHost:
     def name(self) -> str:
         """The image as a user would name it."""
         return self.source.name
+
+    @property
+    def deadline(self) -> float:
+        """When all has to be over."""
+        return self.watch.end
 
     def gather(self, questions: Iterable[Question]) -> Answers:
         """Answer every question; layers are read again only for what was not kept."""
@@ -229,7 +235,7 @@ def _late(source: Source) -> HostUnreachable:
 def opened(source: Source, terms: Terms) -> Iterator[LayerHost]:
     """Open an image to be asked; its manifest and configuration are read now."""
     seconds = math.inf if terms.seconds is None else terms.seconds
-    watch = Watch(time.monotonic() + seconds, terms.stop)
+    watch = until(time.monotonic() + seconds, terms.stop)
     description = awaited(partial(describe, source, ""), watch, _late(source))
     host = LayerHost(source=source, description=description, watch=watch)
     try:

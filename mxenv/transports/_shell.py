@@ -6,12 +6,14 @@ import io
 import re
 import time
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, assert_never
 
 from mxenv import installed
 from mxenv.facts import Absent, Unreadable, View
+from mxenv.frozen import slotted
 from mxenv.question import (
+    TOO_MUCH,
     Answers,
     Command,
     Env,
@@ -32,7 +34,7 @@ from mxenv.transports._shell_looks import looks, prefix
 from mxenv.transports._shell_talk import Lost, Talk
 from mxenv.transports._shell_tree import ShellTree
 from mxenv.transports._tree import Unanswered, Walker
-from mxenv.transports._watched import LATE, Watch, weight
+from mxenv.transports._watched import LATE, Watch, until, weight
 from mxenv.transports.local import CARRIED, SHARE
 
 if TYPE_CHECKING:
@@ -47,7 +49,7 @@ REFUSED = Unreadable("not on the list of commands that only read")
 NOT_BINARY = "a shell does not read the tables of a binary file; ask on the node itself"
 
 
-@dataclass(slots=True, kw_only=True)
+@slotted(kw_only=True)
 class ShellHost:
     """A node as its shell tells of it."""
 
@@ -66,11 +68,16 @@ class ShellHost:
     def __post_init__(self) -> None:
         self.walker = Walker(self.tree)
 
+    @property
+    def deadline(self) -> float:
+        """When all has to be over."""
+        return self.talk.watch.end
+
     def gather(self, questions: Iterable[Question]) -> Answers:
         """Answer every question; commands run while files are looked at."""
         asked = tuple(dict.fromkeys(questions))
         whole = self.talk.watch
-        self.talk.watch = Watch(time.monotonic() + whole.left() * SHARE, whole.stop)
+        self.talk.watch = Watch(time.monotonic() + whole.left() * SHARE, whole.stop, whole.end)
         try:
             given = self._answers(asked)
         finally:
@@ -98,7 +105,7 @@ class ShellHost:
         if self.carried <= CARRIED:
             return given
         self.carried -= size
-        return Unreadable("more than is carried from one node")
+        return Unreadable(TOO_MUCH)
 
     def _look(self, questions: Iterable[Question], given: dict[Question, Given]) -> None:
         """Answer from what is known; ask for what is not, until nothing is missing."""
@@ -247,7 +254,7 @@ def opened(  # noqa: PLR0913 - what differs between the ways to a node
 
     ``name`` is the node's if it does not say one itself.
     """
-    talk = Talk(pipe, Watch(deadline, terms.stop))
+    talk = Talk(pipe, until(deadline, terms.stop))
     allowed = frozenset(terms.allowed)  # which has its time while the connection is made
     try:
         told, number, home, libraries = talk.hello()

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, BinaryIO, Generic, TypeVar, cast
 
 from mxenv.facts import Unreadable
+from mxenv.frozen import frozen, slotted
 from mxenv.question import Status
 from mxenv.transports._tree import Unanswered
 
@@ -17,7 +18,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Entry:
     """What lies at a path, and where it leads if it is a link."""
 
@@ -25,14 +26,14 @@ class Entry:
     target: str | Unreadable = ""
 
 
-@dataclass(slots=True)
+@slotted
 class Missed:
     """How often something was looked up that is not known yet."""
 
     times: int = 0
 
 
-@dataclass(slots=True)
+@slotted
 class Shelf(Generic[K, V]):
     """What is known of one kind, and what of it is wanted."""
 
@@ -59,7 +60,7 @@ class _Unknown:
 _UNKNOWN = _Unknown()
 
 
-@dataclass(slots=True)
+@slotted
 class ShellTree:
     """The files of a node, as `mxenv.transports._tree.Tree` asks for them."""
 
@@ -167,7 +168,7 @@ def _nameable(path: str) -> str:
     return path
 
 
-@dataclass(slots=True)
+@slotted
 class _Remote:
     """A file of the node, of which only what is read is fetched."""
 

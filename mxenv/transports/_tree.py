@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, BinaryIO, Protocol, assert_never
 from mxenv.facts import Absent, Unreadable
 from mxenv.frozen import frozen
 from mxenv.question import (
+    TOO_MUCH,
     Answers,
     Command,
     Env,
@@ -51,6 +52,10 @@ class Unanswered(Exception):
         """Keep ``reason``, worded to follow the path."""
         super().__init__(reason)
         self.answer = Unreadable(reason, passing)
+
+
+class Over(Unanswered):
+    """Nobody waits for what a tree says any more: of many entries none needs to be looked at."""
 
 
 class Tree(Protocol):
@@ -131,7 +136,7 @@ class Walker:
     def part(self, path: str, part: Part, limit: int = 0) -> Answer[str]:
         """Return a part of the file that ``path`` leads to, or why not."""
         try:
-            return self._leads(path) if part is Part.LINK else self._read(path, part, limit)
+            return self._part(path, part, limit)
         except (Unanswered, OSError, ValueError) as error:
             return _reason(error)
 
@@ -178,7 +183,9 @@ class Walker:
             return Absent()
         return Found(self.find(path).path)
 
-    def _read(self, path: str, part: Part, limit: int) -> Answer[str]:
+    def _part(self, path: str, part: Part, limit: int) -> Answer[str]:
+        if part is Part.LINK:
+            return self._leads(path)
         return self._taken(self.find(path), part, limit)
 
     def _taken(self, place: Place, part: Part, limit: int) -> Answer[str]:
@@ -221,6 +228,8 @@ class Walker:
         segment, rest = segments[0], segments[1:]
         try:
             names = self._names(at, segment, literal=not wild(segment), last=not rest)
+        except Over:
+            raise
         except (Unanswered, OSError, ValueError) as error:
             if len(segments) == len(split(glob.pattern)[1]):
                 raise _Closed(error) from None
@@ -245,6 +254,8 @@ class Walker:
         path = f"{at}/{name}"
         try:
             place = self.find(path, follow=False)
+        except Over:
+            raise
         except (Unanswered, OSError, ValueError) as error:
             return at, _reason(error)
         if place.status is None:
@@ -254,16 +265,20 @@ class Walker:
         try:
             if place.status.kind == "link":
                 place = self._beyond(place.path)
+        except Over:
+            raise
         except (Unanswered, OSError, ValueError) as error:
             return path, _reason(error)
         return path, self._wanted(path, place, glob.part, glob.limit)
 
     def _wanted(self, path: str, place: Place | None, part: Part, limit: int) -> Answer[str]:
         """Return a part of what lies at ``place``, which is no link, or at ``path``."""
-        if place is None:
-            return self.part(path, part, limit)
         try:
+            if place is None:
+                return self._part(path, part, limit)
             return Found(place.path) if part is Part.LINK else self._taken(place, part, limit)
+        except Over:
+            raise
         except (Unanswered, OSError, ValueError) as error:
             return _reason(error)
 
@@ -308,7 +323,7 @@ def _bounded(matches: Iterable[tuple[str, Answer[str]]]) -> list[tuple[str, Answ
         kept.append(match)
         size += len(match[1].value) if isinstance(match[1], Found) else 0
         if len(kept) > MATCHES or size > CONTENT:
-            raise Unanswered("matches more than is carried from one node")
+            raise Unanswered(f"matches {TOO_MUCH}")
     return kept
 
 

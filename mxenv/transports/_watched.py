@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import io
+import math
 import sys
+import threading
 import time
+from dataclasses import field
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 from mxenv.frozen import frozen
 from mxenv.question import Completed, Found
-from mxenv.transports._tree import Unanswered
+from mxenv.transports._tree import Over
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -19,6 +22,10 @@ if TYPE_CHECKING:
     from mxenv.transports._tree import Tree
 
 LATE = "not answered in time"
+ENDING = 0.15
+"""Of the time, for ending what hangs and understanding what came; no more than `GRACE`."""
+GRACE = 2.0
+"""Seconds for what was told to stop, until it is left behind."""
 
 
 @frozen(kw_only=False)
@@ -29,15 +36,29 @@ class Watch:
     """As `time.monotonic` has it."""
     stop: Event
     """Set when nobody waits any more, however early it is."""
+    end: float = math.inf
+    """When all has to be over, what understands the answers as well."""
+    own: threading.local = field(default_factory=threading.local, compare=False, repr=False)
+    """Holds of a thread until when it works: nobody waits for it any longer than that."""
+
+    def hurry(self, deadline: float) -> None:
+        """Let what this thread does end earlier than what others do."""
+        self.own.deadline = deadline
 
     def left(self) -> float:
         """Return how many seconds are left."""
         return 0.0 if self.stop.is_set() else max(0.0, self.deadline - time.monotonic())
 
     def check(self) -> None:
-        """Raise `Unanswered` if nobody waits any more."""
-        if self.stop.is_set() or time.monotonic() > self.deadline:
-            raise Unanswered(LATE, passing=True)
+        """Raise `Over` if nobody waits any more."""
+        if self.stop.is_set() or time.monotonic() > getattr(self.own, "deadline", self.deadline):
+            raise Over(LATE, passing=True)
+
+
+def until(end: float, stop: Event) -> Watch:
+    """Return until when answers are waited for if all has to be over at ``end``."""
+    seconds = max(0.0, end - time.monotonic())
+    return Watch(end - min(GRACE, seconds * ENDING), stop, end)
 
 
 @frozen(kw_only=False)

@@ -5,18 +5,18 @@ from __future__ import annotations
 import re
 import time
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mxenv import _container_engine
 from mxenv._container_engine import HINT, reason
 from mxenv.errors import HostUnreachable, UsageError
 from mxenv.facts import Absent, Unreadable, View
+from mxenv.frozen import frozen
 from mxenv.question import Command, Env, Found, Space
 from mxenv.transports import Transport
 from mxenv.transports._silent import of_an_image
 from mxenv.transports._tree import answer
-from mxenv.transports._watched import Watch
+from mxenv.transports._watched import Watch, until
 from mxenv.transports.local import SECONDS
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ STATES = (
 """What an engine says of a container in which nothing can be run, and what that means."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class _Container:
     """What the engine says of a container."""
 
@@ -54,7 +54,7 @@ class _Container:
     variables: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ArchiveHost:
     """A container without a shell: its files are handed out by the engine."""
 
@@ -64,6 +64,11 @@ class ArchiveHost:
     why: str
     """Why nothing can be run in it."""
     view: View = View.CONTAINER
+
+    @property
+    def deadline(self) -> float:
+        """When all has to be over."""
+        return self.tree.watch.end
 
     def gather(self, questions: Iterable[Question]) -> Answers:
         """Answer from the files; nothing is run."""
@@ -89,7 +94,7 @@ def _open(rest: str, terms: Terms) -> Iterator[Host]:
     if not rest:
         raise UsageError("'docker:' names no container", hint="say docker:NAME")
     seconds = SECONDS if terms.seconds is None else terms.seconds
-    watch = Watch(time.monotonic() + seconds, terms.stop)
+    watch = until(time.monotonic() + seconds, terms.stop)
     api = _engine(rest, seconds)
     with closing(api), ExitStack() as stack:
         container = _inspected(api, rest)
@@ -150,7 +155,7 @@ def _shell_in(container: _Container, terms: Terms, watch: Watch, stack: ExitStac
         talk = _shell.opened(
             pipe,
             terms,
-            deadline=watch.deadline,
+            deadline=watch.end,
             name=container.name,
             view=View.CONTAINER,
             variables=container.variables,

@@ -6,18 +6,19 @@ import os
 import threading
 import time
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING
 
 from mxenv.errors import UsageError
 from mxenv.facts import Absent, Unreadable, View
-from mxenv.question import Answers, Command, Completed, Env, Found, Space
+from mxenv.frozen import slotted
+from mxenv.question import TOO_MUCH, Answers, Command, Completed, Env, Found, Space
 from mxenv.transports import Terms, Transport
 from mxenv.transports._commands import DIRECTORIES, Runner
 from mxenv.transports._disk import DiskTree
 from mxenv.transports._tree import Walker
-from mxenv.transports._watched import LATE, Watch, WatchedTree, weight
+from mxenv.transports._watched import GRACE, LATE, Watch, WatchedTree, until, weight
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -36,15 +37,11 @@ SECONDS = 15.0
 """How long all of the asking may take: a dead network mount answers never."""
 SHARE = 0.6
 """Of the time that is left, for one round: what hangs in it does not cost the rounds after it."""
-ENDING = 0.15
-"""Of the time, for ending what hangs and understanding what came; no more than `GRACE`."""
-GRACE = 2.0
-"""Seconds for what was told to stop, until it is left behind."""
 CARRIED = 48 << 20
 """Bytes of all answers together; twenty environments of 300 distributions give half of it."""
 
 
-@dataclass(slots=True, kw_only=True)
+@slotted(kw_only=True)
 class LocalHost:
     """This machine."""
 
@@ -58,6 +55,11 @@ class LocalHost:
     name: str = field(default_factory=lambda: os.uname().nodename)
     view: View = View.HOST
     carried: int = 0
+
+    @property
+    def deadline(self) -> float:
+        """When all has to be over."""
+        return self.watch.end
 
     def gather(self, questions: Iterable[Question]) -> Answers:
         """Answer every question; commands run meanwhile, and none waits for a slow one."""
@@ -88,7 +90,7 @@ class LocalHost:
         if self.carried <= CARRIED:
             return given
         self.carried -= size
-        return Unreadable("more than is carried from one node")
+        return Unreadable(TOO_MUCH)
 
     def end(self) -> None:
         """End whatever was started and is not through."""
@@ -179,6 +181,7 @@ class _Round:
             thread.start()
 
     def _work(self, queue: SimpleQueue[Question]) -> None:
+        self._host.watch.hurry(self._deadline)
         while True:
             try:
                 question = queue.get_nowait()
@@ -212,8 +215,7 @@ def host(
 ) -> LocalHost:
     """Return this machine, its clock running; its files from ``root`` down, its tools in there."""
     seconds = SECONDS if terms.seconds is None else terms.seconds
-    deadline = time.monotonic() + seconds - min(GRACE, seconds * ENDING)
-    watch = Watch(deadline, threading.Event())
+    watch = until(time.monotonic() + seconds, threading.Event())
     return LocalHost(
         watch=watch,
         runner=Runner(terms.allowed, environment, directories),

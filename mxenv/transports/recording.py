@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import os
+import time
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import field
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING, assert_never
 
 from mxenv import installed, recording
 from mxenv.errors import RecordingError, UsageError
 from mxenv.facts import Absent, Unreadable, View
+from mxenv.frozen import frozen
 from mxenv.question import (
     NOT_FOUND,
     Answers,
@@ -35,6 +39,7 @@ from mxenv.transports._memory import directories
 from mxenv.transports._recorded import Below, RecordedTree
 from mxenv.transports._silent import of_an_image
 from mxenv.transports._tree import Unanswered, Walker
+from mxenv.transports._watched import LATE, Watch, WatchedTree, until
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -52,12 +57,18 @@ LARGEST = 64 << 20
 MAKE = "say recording:DIR, or recording:FILE.tar.gz; `mxenv record --out` makes one"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class RecordingHost:
     """A node that answers as it did when it was recorded."""
 
     recording: Recording
     tree: Tree
+    watch: Watch = field(default_factory=lambda: Watch(math.inf, Event()))
+
+    @property
+    def deadline(self) -> float:
+        """When all has to be over."""
+        return self.watch.end
 
     @property
     def name(self) -> str:
@@ -81,8 +92,14 @@ class RecordingHost:
 
     def gather(self, questions: Iterable[Question]) -> Answers:
         """Look every answer up."""
-        walker = Walker(self.tree)
-        return Answers({question: self._answer(question, walker) for question in questions})
+        walker = Walker(WatchedTree(self.tree, self.watch))
+        late = Unreadable(LATE, passing=True)
+        return Answers(
+            {
+                question: self._answer(question, walker) if self.watch.left() else late
+                for question in questions
+            }
+        )
 
     def _answer(self, question: Question, walker: Walker) -> Given:
         given = self._recorded(question, walker)
@@ -192,10 +209,13 @@ def _record(sha256: str, kept: Answer[str]) -> Answer[str]:
 
 
 @contextmanager
-def _open(rest: str, terms: Terms) -> Iterator[Host]:  # noqa: ARG001 - every transport's signature
+def _open(rest: str, terms: Terms) -> Iterator[Host]:
     if not rest:
         raise UsageError("'recording:' names no recording", hint=MAKE)
     path = Path(rest)
+    watch = until(
+        time.monotonic() + (math.inf if terms.seconds is None else terms.seconds), terms.stop
+    )
     try:
         missing = not path.exists()
     except (OSError, ValueError) as error:
@@ -203,7 +223,7 @@ def _open(rest: str, terms: Terms) -> Iterator[Host]:  # noqa: ARG001 - every tr
         raise RecordingError(f"cannot be read: {said.lower()}", context=rest) from None
     if missing:
         raise UsageError("there is no such recording", context=f"recording:{rest}", hint=MAKE)
-    yield RecordingHost(*_read(path, rest))
+    yield RecordingHost(*_read(path, rest), watch)
 
 
 def _read(path: Path, context: str) -> tuple[Recording, RecordedTree]:

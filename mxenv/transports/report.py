@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import errno
+import math
 import sys
+import time
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from mxenv import _files
 from mxenv.errors import InvalidFile, UsageError
 from mxenv.facts import Absent, Unreadable, View
+from mxenv.frozen import frozen
 from mxenv.question import Answers, Command, Env, Found, Glob, Link, Space, Stat
 from mxenv.transports import Transport
 from mxenv.transports import _report_answers as answered
@@ -34,12 +36,14 @@ STDIN = "-"
 CUT = "paste only what shows how the node is made, and leave logs out"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class ReportHost:
     """A node as a report shows it: of what is not in the report, nothing is known."""
 
     name: str
     report: Report
+    deadline: float = math.inf
+    """When all has to be over."""
 
     @property
     def view(self) -> View:
@@ -75,7 +79,7 @@ def _found(known: dict[str, str | Unreadable], name: str) -> Found[str] | Unread
     return Found(value) if isinstance(value, str) else value
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class DatedReportHost:
     """A node as a report shows it that says when it was so."""
 
@@ -92,13 +96,19 @@ class DatedReportHost:
         """Whose view it is."""
         return self.host.view
 
+    @property
+    def deadline(self) -> float:
+        """When all has to be over."""
+        return self.host.deadline
+
     def gather(self, questions: Iterable[Question]) -> Answers:
         """Answer what the report answers."""
         return self.host.gather(questions)
 
 
 @contextmanager
-def _open(rest: str, terms: Terms) -> Iterator[Host]:  # noqa: ARG001 - every transport's signature
+def _open(rest: str, terms: Terms) -> Iterator[Host]:
+    deadline = time.monotonic() + (math.inf if terms.seconds is None else terms.seconds)
     if not rest:
         raise UsageError("'report:' names no file", hint="say report:FILE, or report:- to paste it")
     text = decoded(_content(rest))
@@ -112,7 +122,7 @@ def _open(rest: str, terms: Terms) -> Iterator[Host]:  # noqa: ARG001 - every tr
             hint="make a file of each: what is of one is not of the other",
         )
     name = "report" if rest == STDIN else Path(rest).stem or Path(rest).name
-    host = ReportHost(name, report)
+    host = ReportHost(name, report, deadline)
     date = _date(report.dates)
     yield host if date is None else DatedReportHost(host, date)
 

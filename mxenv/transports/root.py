@@ -6,17 +6,17 @@ import math
 import os
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mxenv.errors import UsageError
 from mxenv.facts import View
+from mxenv.frozen import frozen
 from mxenv.transports import Transport
 from mxenv.transports._disk import DiskTree
 from mxenv.transports._silent import of_an_image
 from mxenv.transports._tree import answer
-from mxenv.transports._watched import Watch, WatchedTree
+from mxenv.transports._watched import WatchedTree, until
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -24,16 +24,20 @@ if TYPE_CHECKING:
     from mxenv.probe import Host
     from mxenv.question import Answers, Question
     from mxenv.transports import Terms
-    from mxenv.transports._tree import Tree
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class RootHost:
     """The files below a directory; every link in them stays below it."""
 
     name: str
-    tree: Tree
+    tree: WatchedTree
     view: View = View.IMAGE
+
+    @property
+    def deadline(self) -> float:
+        """When all has to be over."""
+        return self.tree.watch.end
 
     def gather(self, questions: Iterable[Question]) -> Answers:
         """Answer from the files; nothing is run, and nothing is said about a node."""
@@ -50,7 +54,7 @@ def _open(rest: str, terms: Terms) -> Iterator[Host]:
     real = path.resolve()
     tree = DiskTree("" if real == Path("/") else os.fspath(real))
     seconds = math.inf if terms.seconds is None else terms.seconds
-    watch = Watch(time.monotonic() + seconds, terms.stop)
+    watch = until(time.monotonic() + seconds, terms.stop)
     yield RootHost(real.name or "/", WatchedTree(tree, watch))
 
 
