@@ -8,13 +8,13 @@ import os
 import stat
 import time
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from mxenv.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 NO_FILE = "not a file"
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EIO}
@@ -107,7 +107,7 @@ def whole(path: Path) -> Iterator[BinaryIO]:
 
 
 def _behind(path: Path) -> Path:
-    return Path(os.path.realpath(path)) if path.is_symlink() else path
+    return type(path)(os.path.realpath(path)) if path.is_symlink() else path
 
 
 @contextmanager

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cache
-from pathlib import Path
 
 FILES = {"@operators": "models/_child/ask.py"}
 """By the word: a recording, and a list of what may be run, has the word and not the text."""
@@ -12,6 +11,8 @@ FILES = {"@operators": "models/_child/ask.py"}
 @cache
 def text(word: str) -> str:
     """Return the script that ``word`` stands for."""
+    from pathlib import Path  # noqa: PLC0415 - imported late: seldom is one run
+
     return Path(__file__).parent.joinpath(FILES[word]).read_text(encoding="utf-8")
 
 

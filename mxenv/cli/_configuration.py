@@ -15,17 +15,16 @@ from __future__ import annotations
 
 import os
 from dataclasses import field
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from mxenv import _files
 from mxenv.errors import ConfigurationError
 from mxenv.frozen import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from pathlib import Path
 
     from mxenv.table import Table
 
@@ -48,18 +47,18 @@ class Configuration:
     """Defaults by the names of commands and options, as click has them."""
 
 
-def path(environ: Mapping[str, str]) -> Path | None:
-    """Return where the file lies, whether or not it is there."""
+def place(environ: Mapping[str, str]) -> str:
+    """Return where the file lies, whether or not it is there; empty if it can lie nowhere."""
     if VARIABLE in environ:
-        return Path(environ[VARIABLE]) if environ[VARIABLE] else None
+        return environ[VARIABLE]
     root = environ.get("XDG_CONFIG_HOME", "")
-    if not Path(root).is_absolute():
+    if not root.startswith("/"):
         # The specification says so: a relative one means nothing.
         home = environ.get("HOME", "")
-        if not Path(home).is_absolute():
-            return None
+        if not home.startswith("/"):
+            return ""
         root = f"{home}/.config"
-    return Path(root, "mxenv", "config.toml")
+    return f"{root}/mxenv/config.toml"
 
 
 def own() -> Configuration:
@@ -69,9 +68,14 @@ def own() -> Configuration:
 
 def read(environ: Mapping[str, str]) -> Configuration:
     """Return the configuration that ``environ`` leads to; none is fine unless it was named."""
-    file = path(environ)
-    if file is None or (VARIABLE not in environ and not _there(file)):
+    where = place(environ)
+    if not where or (VARIABLE not in environ and not _there(where)):
         return Configuration()
+    from pathlib import Path  # noqa: PLC0415 - imported late: most users have no such file
+
+    from mxenv import _files  # noqa: PLC0415 - the same
+
+    file = Path(where)
     try:
         content = _files.read(file, limit=LARGEST).decode()
     except UnicodeDecodeError as error:
@@ -83,9 +87,9 @@ def read(environ: Mapping[str, str]) -> Configuration:
     return parse(content, file)
 
 
-def _there(file: Path) -> bool:
+def _there(file: str) -> bool:
     try:
-        file.lstat()
+        os.lstat(file)
     except (FileNotFoundError, NotADirectoryError):
         return False
     except OSError:
@@ -95,7 +99,7 @@ def _there(file: Path) -> bool:
 
 def parse(text: str, file: Path) -> Configuration:
     """Return what the file says, or say what in it is wrong."""
-    from mxenv import table  # noqa: PLC0415 - imported late: most users have no such file
+    from mxenv import table  # noqa: PLC0415 - imported late: see above
 
     root = table.document(text, context=str(file), error=ConfigurationError)
     root.only("matrices", "keys", "options")
@@ -112,6 +116,8 @@ def parse(text: str, file: Path) -> Configuration:
 
 
 def _paths(root: Table, name: str, file: Path) -> tuple[Path, ...]:
+    from pathlib import Path  # noqa: PLC0415 - imported late: see above
+
     return tuple(file.parent / Path(text).expanduser() for text in root.texts(name))
 
 

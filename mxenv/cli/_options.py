@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import os
 from datetime import UTC, date, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import click
@@ -15,6 +14,7 @@ from mxenv.frozen import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from mxenv.api.matrices import Sources
     from mxenv.matrix import Matrix
@@ -30,10 +30,12 @@ class _Path(click.Path):
         value: str | os.PathLike[str],
         param: click.Parameter | None,
         ctx: click.Context | None,
-    ) -> str | bytes | os.PathLike[str]:
+    ) -> Path:
         if not os.fspath(value):
             self.fail("no path is named", param, ctx)
-        return super().convert(value, param, ctx)
+        from pathlib import Path  # noqa: PLC0415 - imported late: most commands are told none
+
+        return Path(os.fsdecode(super().convert(value, param, ctx)))
 
 
 class _Size(click.ParamType):  # type: ignore[type-arg] # no such argument in all versions of click
@@ -53,7 +55,7 @@ class _Size(click.ParamType):  # type: ignore[type-arg] # no such argument in al
 
 
 # Who reads a file says why it cannot be read, and ends with that status: it is no wrong option.
-PATH = _Path(path_type=Path, readable=False)
+PATH = _Path(readable=False)
 SIZE = _Size()
 
 env = click.option(
@@ -168,7 +170,9 @@ def _matrices(function: Callable[..., None], *, trusting: bool) -> Callable[...,
         require_signed: tuple[Path, ...],
         **others: object,
     ) -> None:
-        from mxenv.cli import _configuration  # noqa: PLC0415 - imported late: --help needs none
+        from pathlib import Path  # noqa: PLC0415 - imported late: --help needs none
+
+        from mxenv.cli import _configuration  # noqa: PLC0415 - the same
 
         own = _configuration.own() if trusting else _configuration.Configuration()
         path = os.environ.get(MATRIX_PATH, "").split(os.pathsep)

@@ -77,9 +77,7 @@ def _direct(text: str) -> Reading:
 
 
 def _words(given: object, url: str) -> str:
-    from urllib.parse import unquote  # noqa: PLC0415 - imported late: few distributions need it
-
-    path = clean(unquote(url.removeprefix("file://"))) if url.startswith("file://") else ""
+    path = clean(_unquoted(url.removeprefix("file://"))) if url.startswith("file://") else ""
     match given:
         case {"dir_info": {"editable": True}} if path:
             return f"editable {path}"
@@ -91,6 +89,14 @@ def _words(given: object, url: str) -> str:
             return f"archive {path.rpartition('/')[2]}" if path else f"url {url}"
         case _:
             return ""
+
+
+def _unquoted(path: str) -> str:
+    if "%" not in path:
+        return path
+    from urllib.parse import unquote  # noqa: PLC0415 - imported late: few paths need it
+
+    return unquote(path)
 
 
 def _owner(distribution: Distribution, answers: Answers) -> Reading:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
@@ -75,6 +74,8 @@ def _below(head: Sequence[str], rows: Sequence[Sequence[str]], page: Page) -> It
 
 
 def _lines(row: Sequence[str], widths: Sequence[int], gap: int) -> Iterator[str]:
+    import textwrap  # noqa: PLC0415 - imported late: only a terminal needs it
+
     beside = [
         textwrap.wrap(cell, width, break_long_words=False, break_on_hyphens=False)
         if len(cell) > width
