@@ -807,7 +807,8 @@ CODES: Mapping[str, Code] = {
         meaning="Something of the model was not looked at, or could not be. What is not known may "
         "be what fails.",
         how="Whatever read the model says where it could not look.",
-        remedy="Run the model on the card, or answer for what is not known with [[waivers]].",
+        remedy="Read the model again where that can be seen, run it on the card, or answer for "
+        "what is not known with [[waivers]].",
     ),
     "MX631": Code(
         title="what was assumed",

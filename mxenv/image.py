@@ -54,6 +54,9 @@ class Image:
     variables: tuple[tuple[str, str], ...] = ()
     files: tuple[AddedFile, ...] = ()
     models: tuple[str, ...] = ()
+    """Inventories: what each model asks for that the image serves."""
+    operators: str = ""
+    """The snapshot of a container of the image whose torch was asked what it has."""
     host: tuple[str, ...] = ()
     """Constraints (see `mxenv.constraint`) that a node must meet before the image may start."""
     waivers: tuple[Waiver, ...] = ()
@@ -92,6 +95,7 @@ def digest(image: Image, file_hashes: Mapping[str, str]) -> str:
         "variables": image.variables,
         "files": [[f.target, file_hashes[f.source], f.mode] for f in image.files],
         "models": image.models,
+        "operators": image.operators,
         "host": image.host,
         "waivers": [
             [w.code, w.subject, w.reason, w.owner, w.expires.isoformat()] for w in image.waivers

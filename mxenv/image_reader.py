@@ -47,7 +47,7 @@ def parse(text: str, *, context: str) -> Image:
         root.fail("schema", f"{schema!r} is not a schema of this mxenv", hint=f"write {SCHEMA!r}")
     root.only(
         *("schema", "name", "base", "accelerator", "platform", "python", "system", "variables"),
-        *("files", "models", "host", "waivers", "run"),
+        *("files", "models", "operators", "host", "waivers", "run"),
     )
     python, system, host = root.table("python"), root.table("system"), root.table("host")
     python.only("version", "environment", "requires", "bytecode")
@@ -67,6 +67,7 @@ def parse(text: str, *, context: str) -> Image:
         variables=variables(root),
         files=tuple(map(added_file, distinct(root.tables("files")))),
         models=root.texts("models"),
+        operators=root.text("operators", ""),
         host=host.texts("requires"),
         waivers=tuple(waiver(entry) for entry in root.tables("waivers")),
     )

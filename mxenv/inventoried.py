@@ -38,6 +38,8 @@ class Inventoried:
     digest: str
     """Of its canonical form, however the file is laid out."""
     name: str = ""
+    reader: str = ""
+    """What read the model, which says what its operators are operators of."""
     dtype: str = ""
     formats: tuple[Stored, ...] = ()
     uses: tuple[Use, ...] = ()
@@ -53,7 +55,7 @@ class Inventoried:
         """Return what is left of the inventory, to hold it against a card."""
         return Inventory(
             name=self.name,
-            reader="lock",
+            reader=self.reader,
             source=self.digest,
             dtype=self.dtype,
             formats=self.formats,
@@ -77,6 +79,7 @@ def of(file: str, inventory: Inventory) -> Inventoried:
         file=file,
         digest=inventory.digest,
         name=inventory.name,
+        reader=inventory.reader,
         dtype=inventory.dtype,
         formats=inventory.formats,
         uses=_uses(inventory),
@@ -110,6 +113,7 @@ def _kernels(inventory: Inventory) -> Iterator[Kernel]:
         yield Kernel(kind=kind, name=name, phase=Phase.FORWARD, calls=number)
 
 
+SAID = ("file", "digest", "name", "reader", "dtype")
 COUNTS = ("places", "gaps")
 OF_A_FORMAT = ("scheme", "weights", "activations", "tensors", "bytes", "note")
 
@@ -126,7 +130,7 @@ def read(entries: Iterable[Table]) -> tuple[Inventoried, ...]:
 
 
 def _kept(entry: Table) -> Inventoried:
-    entry.only("file", "digest", "name", "dtype", "formats", "operators", "kernels", *COUNTS)
+    entry.only(*SAID, "formats", "operators", "kernels", *COUNTS)
     digest = entry.text("digest")
     if not _DIGEST.fullmatch(digest):
         entry.fail("digest", f"{digest!r} is no digest", hint="run `mxenv lock` again")
@@ -134,6 +138,7 @@ def _kept(entry: Table) -> Inventoried:
         file=entry.text("file"),
         digest=digest,
         name=entry.text("name", ""),
+        reader=entry.text("reader", ""),
         dtype=entry.text("dtype", ""),
         formats=tuple(map(_stored, entry.tables("formats"))),
         uses=tuple(_use(entry, number) for number in range(len(entry.texts("operators")))),
@@ -180,7 +185,7 @@ def written(kept: Inventoried) -> Mapping[str, object]:
 
     An operator is a line, as ``aten::mm.default (bf16, bf16) x 160``, so that a change is one.
     """
-    table = _said(kept, "file", "digest", "name", "dtype", *COUNTS)
+    table = _said(kept, *SAID, *COUNTS)
     listed = {
         "operators": [_line(use) for use in kept.uses],
         "kernels": [f"{one.kind} {one.name} x {one.calls}" for one in kept.kernels],

@@ -173,6 +173,19 @@ class Recipe:
 
 
 @frozen
+class AskedTorch:
+    """The build of torch whose word on operators a lock keeps."""
+
+    file: str
+    """The snapshot that holds all it says, as the image description names it."""
+    digest: str
+    """Of all it says."""
+    version: str
+    key: str
+    """``CUDA``, ``PrivateUse1``, ``CPU``: for which of torch's dispatch keys it was asked."""
+
+
+@frozen
 class Lock:
     """A whole lockfile."""
 
@@ -198,6 +211,10 @@ class Lock:
     """The inventories that the image description names."""
     inventories: tuple[Inventoried, ...] = ()
     """What is kept of each, sorted by its file."""
+    torch: AskedTorch | None = None
+    """The build that was asked which operators it has; `None` if the description names none."""
+    operators: tuple[tuple[str, str], ...] = ()
+    """What it says of those that the models need, by name, as `mxenv.locked_operators` has it."""
     system: tuple[str, ...] = ()
     run: tuple[str, ...] = ()
     """Scripts that are run in the image after its system packages are there."""
@@ -218,6 +235,7 @@ class Lock:
         object.__setattr__(self, "provided", tuple(sorted(self.provided, key=lambda p: p.name)))
         kept = tuple(sorted(self.inventories, key=lambda one: one.file))
         object.__setattr__(self, "inventories", kept)
+        object.__setattr__(self, "operators", tuple(sorted(self.operators)))
         object.__setattr__(self, "facts", tuple(sorted(self.facts)))
         object.__setattr__(self, "variables", tuple(sorted(self.variables)))
 

@@ -27,6 +27,7 @@ ENTRIES: Mapping[str, Callable[[Lock], Iterable[Entry]]] = {
     "files": lambda lock: ((file.target, (file, sha256)) for file, sha256 in lock.files),
     "inventories": lambda lock: ((kept.file, kept) for kept in lock.inventories),
     "models": lambda lock: ((text, text) for text in lock.models),
+    "operators": lambda lock: ((name, (name, said)) for name, said in lock.operators),
     "system": lambda lock: ((text, text) for text in lock.system),
     "host": lambda lock: ((text, text) for text in lock.host),
     "waivers": lambda lock: ((f"{w.code} {w.subject}".strip(), w) for w in lock.waivers),

@@ -11,6 +11,7 @@ from mxenv.lock import (
     MACHINES,
     PEP751,
     SCHEMA,
+    AskedTorch,
     Base,
     Built,
     Lock,
@@ -60,6 +61,8 @@ def parse(text: str, *, context: str) -> Lock:
         files=tuple(map(_file, image_reader.distinct(tool.tables("files"), "sha256"))),
         models=tool.texts("models"),
         inventories=_inventories(tool.tables("inventories")),
+        torch=_torch(tool),
+        operators=_operators(tool),
         system=image_reader.system_packages(tool, "system"),
         run=_steps(tool),
         host=tool.texts("host"),
@@ -84,7 +87,7 @@ def _tool(root: Table) -> Table:
     tool.only(
         *("schema", "name", "inputs", "accelerator", "requires", "models", "system", "host"),
         *("base", "target", "provided", "facts", "variables", "files", "relied", "waivers"),
-        *("image", "run", "bytecode", "inventories"),
+        *("image", "run", "bytecode", "inventories", "torch", "operators"),
     )
     return tool
 
@@ -177,6 +180,32 @@ def _inventories(entries: Sequence[Table]) -> tuple[Inventoried, ...]:
     from mxenv import inventoried  # noqa: PLC0415 - imported late: most locks have none
 
     return inventoried.read(entries)
+
+
+def _torch(tool: Table) -> AskedTorch | None:
+    if "torch" not in tool.values:
+        return None
+    entry = tool.table("torch")
+    entry.only("file", "digest", "version", "key")
+    return AskedTorch(
+        file=entry.text("file"),
+        digest=_digest(entry, "digest"),
+        version=entry.text("version"),
+        key=entry.text("key"),
+    )
+
+
+def _operators(tool: Table) -> tuple[tuple[str, str], ...]:
+    pairs = tool.pairs("operators")
+    if pairs:
+        from mxenv import locked_operators  # noqa: PLC0415 - imported late: most locks have none
+
+        for name, said in pairs:
+            try:
+                locked_operators.entry(said)
+            except ValueError as error:
+                tool.table("operators").fail(name, str(error), hint="run `mxenv lock` again")
+    return pairs
 
 
 def _relied(tool: Table) -> Relied | None:

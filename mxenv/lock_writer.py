@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from mxenv.image import AddedFile
     from mxenv.inventoried import Inventoried
-    from mxenv.lock import Lock, Package, Source, Target
+    from mxenv.lock import AskedTorch, Lock, Package, Source, Target
     from mxenv.verdict import Waiver
 
 
@@ -103,6 +103,8 @@ def _tool(lock: Lock) -> dict[str, object]:
             "variables": dict(lock.variables),
             "files": [_file(file, sha256) for file, sha256 in lock.files],
             "inventories": _inventories(lock.inventories),
+            "torch": _torch(lock.torch) if lock.torch else {},
+            "operators": dict(lock.operators),
             "relied": relied
             and {
                 **_said({"matrix": relied.matrix}),
@@ -147,6 +149,15 @@ def _target(target: Target) -> dict[str, object]:
             "links": dict(target.links),
         }
     )
+
+
+def _torch(asked: AskedTorch) -> dict[str, object]:
+    return {
+        "file": asked.file,
+        "digest": asked.digest,
+        "version": asked.version,
+        "key": asked.key,
+    }
 
 
 def _inventories(kept: Sequence[Inventoried]) -> list[Mapping[str, object]]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mxenv.operator_place import Platform
 
 
-ELSEWHERE = {"onnx": "an operator of ONNX, which another runtime than torch runs"}
+RUNTIMES = {"onnx": "an operator of ONNX, which another runtime than torch runs"}
 """By what read a model: why no build of torch says anything of its operators."""
 
 
@@ -61,7 +61,7 @@ class Coverage:
 
 def cover(inventory: Inventory, platform: Platform) -> Coverage:
     """Return the class of every operator of ``inventory`` on ``platform``."""
-    why = ELSEWHERE.get(inventory.reader)
+    why = RUNTIMES.get(inventory.reader)
     asked = replace(platform, table=None, why=why) if why else platform
     uses: dict[str, list[Use]] = {}
     for use in inventory.uses:
@@ -79,7 +79,7 @@ def cover(inventory: Inventory, platform: Platform) -> Coverage:
     calls[Class.CUSTOM] += sum(kernel.calls for kernel in inventory.kernels)
     return Coverage(
         inventory=inventory,
-        platform=platform,
+        platform=asked,
         operators=tuple(sorted(covered, key=_order)),
         kernels=inventory.kernels,
         counts={name: counts[name] for name in Class},

@@ -211,7 +211,7 @@ def _of_any(
     above: frozenset[str],
 ) -> Decision:
     """Return what becomes of an operator of which a model does not say which overload it calls."""
-    names = [name for name in table.entries if stem(name) == operator]
+    names = sorted(name for name in table.entries if stem(name) == operator)
     each = [_decide(name, dtypes, platform, above) for name in names]
     if not each:
         said = f"torch {table.torch} lists no operator of that name"

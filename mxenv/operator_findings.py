@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
+from mxenv.inventory import Phase
+from mxenv.operator_coverage import RUNTIMES
 from mxenv.operator_decision import OWN, Class
 from mxenv.shares import Share, Shares
 from mxenv.verdict import Finding, Outcome
@@ -38,8 +40,10 @@ REMEDIES = {
 """What is to be done where no row says more."""
 ASK = (
     "Ask the platform's own torch: `mxenv probe --operators --on ADDRESS --out node.json`, and "
-    "name that file as --platform, or to the gate beside what it judges."
+    "name that file as --platform, or as operators in image.toml."
 )
+ELSEWHERE = "Ask for what the runtime has that runs it there, or read the model as torch runs it."
+"""What is to be done about operators that no torch runs."""
 
 
 def findings(coverage: Coverage, *, each: bool = False) -> Iterator[Finding]:
@@ -100,17 +104,21 @@ def _one(one: Covered, subject: str, coverage: Coverage) -> str:
     decision = one.decision
     name = "" if subject == one.operator else f"{one.operator}: "
     grade = f" ({decision.grade})" if decision.grade else ""
-    phases = ", ".join(dict.fromkeys(use.phase for use in one.uses))
-    calls = f"{one.calls} of {coverage.inventory.calls} calls, in {phases}"
+    calls = f"{one.calls} of {coverage.inventory.calls} calls"
     return f"{name}{decision.said}{grade}; {calls}{_where(one)}"
 
 
 def _where(one: Covered) -> str:
-    use = next((use for use in one.uses if use.site or use.module), None)
+    """Return in which phases it is called, as they follow one another, and where first."""
+    order = list(Phase)
+    uses = sorted(one.uses, key=lambda use: order.index(use.phase))
+    use = next((use for use in uses if use.site or use.module), None)
+    phases = dict.fromkeys(use.phase for use in uses)
     if use is None:
-        return ""
+        # Of a lock, which keeps neither, all is forward.
+        return f", in {', '.join(phases)}" if [*phases] != [Phase.FORWARD] else ""
     parts = [f"at {use.site}" * bool(use.site), f"in {use.module}" * bool(use.module)]
-    return f", first {' '.join(filter(None, parts))}"
+    return f", in {', '.join(phases)}, first {' '.join(filter(None, parts))}"
 
 
 def _several(ones: Sequence[Covered], coverage: Coverage) -> str:
@@ -130,7 +138,7 @@ def _remedy(one: Covered, coverage: Coverage) -> str:
     if decision.remedy:
         return decision.remedy
     if table is None and decision.found is not Class.UNSUPPORTED:
-        return ASK
+        return ELSEWHERE if coverage.inventory.reader in RUNTIMES else ASK
     own = one.operator.partition("::")[0] in OWN
     unheard = table is not None and one.operator not in table.entries
     if decision.found is Class.UNSUPPORTED and own and unheard:

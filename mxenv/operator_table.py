@@ -108,6 +108,11 @@ def read(text: str) -> Table:
         raise ValueError(f"is not understood ({type(error).__name__}: {error})") from None
 
 
+def digest_of(text: str) -> str:
+    """Return the digest that a written table names; `read` tells whether it is its own."""
+    return text.partition(" ")[2].partition(" ")[0]
+
+
 def summary(table: Table) -> str:
     """Return in one line what ``table`` has."""
     counts = Counter(entry.how for entry in table.entries.values())

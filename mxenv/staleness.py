@@ -38,6 +38,7 @@ def _values(image: Image, lock: Lock) -> Iterator[str]:
         ("platform", image.platform, lock.target.platform),
         ("python.version", image.python or lock.target.python, lock.target.python),
         ("python.bytecode", image.bytecode, lock.bytecode),
+        ("operators", image.operators, lock.torch.file if lock.torch else ""),
         ("python.environment", image.environment or lock.target.prefix, lock.target.prefix),
     ):
         if now != then:

@@ -150,7 +150,7 @@ def _not_known(inventory: Inventory, *, each: bool) -> Iterator[Finding]:
         )
 
 
-_GAPS = "Run the model on the card, or answer for what is not known with [[waivers]]."
+_GAPS = "Read it again where that can be seen, or answer for it with [[waivers]]."
 
 
 def listed(names: Sequence[str], most: int = FEW) -> str:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mxenv import (
@@ -16,17 +14,18 @@ from mxenv import (
     operator_platform,
     suitability,
 )
-from mxenv.api import _base_records, nodes, operators
+from mxenv.api import _asked_torch, nodes, operators
+from mxenv.api.project import NO_ACCELERATOR
 from mxenv.constraint import Constraint
-from mxenv.errors import ImageError, InvalidFile
-from mxenv.facts import Fact, Observed, Unreadable
+from mxenv.facts import Fact, Observed
 from mxenv.format_fit import Cards
-from mxenv.selector import PACKAGE
+from mxenv.operator_place import Basis
 from mxenv.verdict import Finding, Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from datetime import date
+    from pathlib import Path
 
     from mxenv.facts import Snapshot
     from mxenv.image import Image
@@ -36,24 +35,23 @@ if TYPE_CHECKING:
     from mxenv.operator_place import Platform
     from mxenv.verdict import Place, Waiver
 
+CPU = "CPU"
+"""The dispatch key of what runs without an accelerator."""
 OWN = "MX6"
 """How the codes begin of what is said of models."""
 TOLD = ("MX603",)
 """What a lock has nothing to hold against: no card has a memory there."""
+NAMED = ("MX604", "MX630")
+"""What says of which model it is, or is of all."""
 
 
 def kept(image: Image, image_toml: Path) -> tuple[Inventoried, ...]:
     """Return what a lock keeps of each inventory of ``image``; no model is loaded."""
-    folder = Path(os.path.realpath(image_toml.parent))
     found = []
     for index, file in enumerate(dict.fromkeys(image.models)):
-        place = f"{image_toml}: models[{index}]"
-        path = folder / file
-        if not Path(os.path.realpath(path)).is_relative_to(folder):
-            raise ImageError(f"{file!r} leaves the folder of the image", context=place)
-        if not path.exists():
-            hint = f"mxenv ops MODEL --out {path}"
-            raise ImageError(f"there is no inventory {file!r}", context=place, hint=hint)
+        path = _asked_torch.beside(
+            image_toml, f"models[{index}]", file, what="inventory", hint="mxenv ops MODEL --out {}"
+        )
         found.append(inventoried.of(file, operators.read_inventory(path)))
     return tuple(found)
 
@@ -81,23 +79,35 @@ def findings(  # noqa: PLR0913 - what a verdict on models depends on
     """Return what follows for the models of ``lock`` on the cards that it asks its host for.
 
     ``inside`` is what the image holds, with what its torch said of its operators if that is known.
-    What an inventory does not know is told, and does not count. ``places`` are the lines of models.
+    Without an accelerator that is what the torch of the image has for the CPU. ``places`` are the
+    lines of models.
     """
+    carded = lock.accelerator != NO_ACCELERATOR
     host = [Constraint.parse(text, keys=nodes.keys()) for text in lock.host]
-    models = inventoried.cards(host, operators.known_cards(matrix))
+    models = inventoried.cards(host, operators.known_cards(matrix)) if carded else ()
     why = f"host.requires names no card: {inventoried.CARD} in (…)"
-    there = _platforms(lock, inside, models, matrix)
+    there = tuple(_platforms(lock, inside, models, matrix))
     found = []
     for one in lock.inventories:
         cards = Cards(name=one.name or one.file, models=models, why=why)
         made = (
-            *format_fit.fit(one.inventory, cards, matrix),
+            *(format_fit.fit(one.inventory, cards, matrix) if carded else ()),
             *_operators(one, there),
             *_open(one),
         )
-        place = places.get(one.file)
-        found += [replace(finding, place=place) for finding in made if finding.code not in TOLD]
+        found += [
+            replace(finding, place=places.get(one.file), found=_named(finding, one))
+            for finding in made
+            if finding.code not in TOLD
+        ]
     return judgement.waive(tuple(found), waivers, today)
+
+
+def _named(finding: Finding, one: Inventoried) -> str:
+    """Return what was found, with the model of several that it was found of."""
+    if finding.code in NAMED:
+        return finding.found
+    return f"{one.name or one.file}: {finding.found}"
 
 
 def _operators(one: Inventoried, there: Iterable[Platform]) -> Iterator[Finding]:
@@ -126,44 +136,12 @@ def _platforms(
         )
         facts = (*inside.facts, card) if model else inside.facts
         place = replace(inside, node=model or lock.name, facts=facts)
-        yield operator_platform.of_node(place, matrix, env=lock.target.prefix)
-
-
-def asked(lock: Lock, lock_path: Path, inside: Snapshot, given: Iterable[Snapshot]) -> Snapshot:
-    """Return ``inside``, with what the torch of the image said of its operators, if anybody knows.
-
-    The record of the base tells, or one of the snapshots ``given`` that has the very same torch.
-    """
-    if not any(one.uses for one in lock.inventories):
-        return inside
-    prefix = lock.target.prefix
-    own = inside.reading(PACKAGE, f"{prefix}/torch")
-    told = {
-        fact.reading
-        for snapshot in (*_recorded(lock, lock_path), *given)
-        for fact in snapshot.of(operator_platform.KEY)
-        if isinstance(fact.reading, Observed)
-        and isinstance(own, Observed)
-        and snapshot.reading(PACKAGE, f"{fact.instance}/torch") == own
-    }
-    if not told:
-        return inside
-    several = Unreadable(f"{len(told)} nodes have the same torch, and do not say the same of it")
-    reading = told.pop() if len(told) == 1 else several
-    fact = Fact(key=operator_platform.KEY, instance=prefix, reading=reading, source="the gate")
-    return replace(inside, facts=(*inside.facts, fact))
-
-
-def _recorded(lock: Lock, lock_path: Path) -> Iterator[Snapshot]:
-    """Yield the facts of the base, if its record lies beside the lock."""
-    path = _base_records.path_of(lock_path.parent, lock.base.digest)
-    if not lock.base.listing or not path.exists():
-        return
-    try:
-        yield _base_records.facts_of(_base_records.open_record(path), str(path))
-    except InvalidFile:
-        # That it is damaged is told where the lock is held to be fresh.
-        return
+        platform = operator_platform.of_node(place, matrix, env=lock.target.prefix)
+        table = platform.asked
+        if lock.accelerator == NO_ACCELERATOR and table is not None and table.key != CPU:
+            why = f"torch was asked what it has for {table.key}, and the image is for no such card"
+            platform = replace(platform, basis=Basis.OTHER, why=why)
+        yield platform
 
 
 def _open(one: Inventoried) -> Iterator[Finding]:
@@ -173,6 +151,6 @@ def _open(one: Inventoried) -> Iterator[Finding]:
             outcome=Outcome.UNKNOWN,
             subject=one.name or one.file,
             found=f"{format_fit.counted(one.gaps, 'thing')} that {one.file} does not know",
-            remedy=f"`mxenv ops {one.file}` names them.",
-            advice=True,
+            remedy=f"`mxenv ops {one.file}` names them: read the model again where that can be "
+            "seen, or answer for it with [[waivers]].",
         )

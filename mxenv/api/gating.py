@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from mxenv import declared, judgement
 from mxenv.api import (
+    _asked_torch,
     _grounds,
     _hosts,
     _inventories,
@@ -151,28 +152,27 @@ def _pair(pair: Pair, locked: _Locked | None, given: Sequence[Snapshot], trust: 
     if locked is None:
         return Verdict(subject=str(pair.image), findings=(_not_locked(pair),))
     lock = locked.lock
+    waivers = lock.waivers if trust.waivers else ()
+    of_models = [one for one in waivers if one.code.startswith(_inventories.OWN)]
+    snapshot = locking.snapshot_of(lock, taken_at=trust.now)
     if lock.accelerator == NO_ACCELERATOR:
         verdict = Verdict(subject="", findings=tuple(_plain(lock)))
     else:
-        waivers = lock.waivers if trust.waivers else ()
-        snapshot = locking.snapshot_of(lock, taken_at=trust.now)
-        of_models = [one for one in waivers if one.code.startswith(_inventories.OWN)]
         rest = [one for one in waivers if one not in of_models]
         verdict = judgement.judge(
             snapshot, trust.matrix, env=lock.target.prefix, waivers=rest, today=trust.today
         )
-        models = _inventories.findings(
-            lock,
-            trust.matrix,
-            inside=_inventories.asked(lock, pair.lock, snapshot, given),
-            waivers=of_models,
-            today=trust.today,
-            places=_models(locked),
-        )
-        verdict = replace(verdict, findings=(*verdict.findings, *models))
+    models = _inventories.findings(
+        lock,
+        trust.matrix,
+        inside=_asked_torch.asked(lock, pair.lock, snapshot, given),
+        waivers=of_models,
+        today=trust.today,
+        places=_models(locked),
+    )
     fresh = replace(_freshness(pair, lock), place=locked.lines.of(*_grounds.TOOL, "inputs"))
     own = (fresh, *(() if trust.waivers else _proposed(lock.waivers, trust.today)))
-    placed = _grounds.placed((*own, *verdict.findings), lock, locked.lines)
+    placed = _grounds.placed((*own, *verdict.findings, *models), lock, locked.lines)
     return Verdict(subject=str(pair.lock), findings=tuple(placed), matrix=verdict.matrix)
 
 

@@ -10,7 +10,7 @@ from mxenv import _plugins, staleness
 from mxenv import image as images
 from mxenv import lock as locks
 from mxenv._files import write_atomically
-from mxenv.api import _inventories, _resolving, bases, project
+from mxenv.api import _asked_torch, _inventories, _resolving, bases, project
 from mxenv.api.project import NO_ACCELERATOR, lock_path, read_image, read_lock
 from mxenv.errors import Incompatible
 from mxenv.facts import Absent, Fact, Observed, Snapshot, Unreadable, View, observed
@@ -93,6 +93,7 @@ def lock(  # noqa: PLR0913 - what a lock depends on, each of it a choice of the 
         options=options,
     )
     made = replace(_lock(image, hashes, ground, settled.packages), inventories=inventories)
+    made = _asked_torch.kept(image, image_toml, made)
     if not options.with_urls:
         made = locks.without_urls(made)
     made, verdict = _judged(made, image_toml, matrix, today)
@@ -105,8 +106,16 @@ def lock(  # noqa: PLR0913 - what a lock depends on, each of it a choice of the 
         lock=made,
         changed=changed,
         verdict=verdict,
-        notes=(*lost, *ground.notes, *settled.notes, *_unknown(verdict)),
+        notes=(*lost, *ground.notes, *settled.notes, *_unknown(verdict), *_not_asked(made)),
     )
+
+
+def _not_asked(made: Lock) -> tuple[str, ...]:
+    """Say what a gate will not know of the models."""
+    if made.torch is not None or not any(one.uses for one in made.inventories):
+        return ()
+    asked = "name what the torch of the image was asked, as operators"
+    return (f"nothing says whether the image can run the operators of its models: {asked}",)
 
 
 def _judged(
@@ -157,6 +166,7 @@ def stale(image_toml: Path, lock: Path) -> tuple[str, ...]:
     return (
         *staleness.reasons(image, hashes, there),
         *_inventories.changed(image, image_toml, there),
+        *_asked_torch.changed(image, image_toml, there),
         *bases.lacking(there, lock),
     )
 

@@ -19,6 +19,10 @@ GGUF = ".gguf"
 PART = re.compile(r"-\d{5}-of-(?!0*1\b)\d{5}$")
 """How a file is called that is one of several."""
 
+WALKING = "that needs torch and transformers, here or where --python says"
+NO_CONFIGURATION = "files of weights do not say which are called"
+"""Why no operator was seen."""
+
 
 def claims(target: str) -> bool:
     """Return whether ``target`` is a configuration, a file of weights, or a folder with either."""
@@ -54,7 +58,7 @@ def read(request: Request) -> Inventory:
 
 def _gaps(found: Checkpoint, path: Path) -> Iterator[str]:
     """Yield what nobody has looked at."""
-    yield "operators were not looked at: files of weights do not say which are called"
+    yield f"operators were not looked at: {WALKING if found.config else NO_CONFIGURATION}"
     if found.own_code:
         yield f"code that it brings was not looked at: {', '.join(found.own_code)}"
     if PART.search(path.stem):

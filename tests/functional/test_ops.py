@@ -76,7 +76,7 @@ fp32     plain      fp32         1        32 bytes
 
 Not known
 what
-operators were not looked at: files of weights do not say which are called
+operators were not looked at: that needs torch and transformers, here or where --python says
 """
 
 
@@ -110,10 +110,10 @@ def test_a_part_of_a_model_is_read_as_well(tmp_path: Path, name: str) -> None:
 
 ON_C500 = """\
 unknown       MX630  operators were not looked at
-    found     tiny: files of weights do not say which are called
+    found     tiny: that needs torch and transformers, here or where --python says
     because   mxenv: Whatever read the model says where it could not look. (observed)
               mxenv explain MX630
-    remedy    Run the model on the card, or answer for what is not known with [[waivers]].
+    remedy    Read it again where that can be seen, or answer for it with [[waivers]].
 
 tiny on C500: UNKNOWN - 1 unknown, 2 compatible, 1 advice (-v shows all), matrix sha256:"""
 

@@ -16,7 +16,7 @@ from mxenv.errors import ImageError, LockError
 from mxenv.image import AddedFile, Image
 from mxenv.inventoried import Inventoried
 from mxenv.inventory import Kernel, Phase, Stored, Use
-from mxenv.lock import Base, Built, Lock, Package, Provided, Relied, Target, Wheel
+from mxenv.lock import AskedTorch, Base, Built, Lock, Package, Provided, Relied, Target, Wheel
 from mxenv.verdict import Outcome, Waiver
 
 digests = st.integers(0, 16**64 - 1).map(lambda n: f"sha256:{n:064x}")
@@ -93,6 +93,7 @@ kept = st.builds(
     file=texts,
     digest=digests,
     name=st.one_of(st.just(""), texts),
+    reader=st.sampled_from(["", "huggingface", "onnx"]),
     dtype=st.sampled_from(["", "bf16"]),
     formats=st.lists(
         st.builds(
@@ -157,6 +158,17 @@ locks = st.builds(
     files=unique(files, lambda file: file[0].target),
     models=many,
     inventories=unique(kept, lambda one: one.file),
+    torch=st.one_of(
+        st.none(),
+        st.builds(AskedTorch, file=texts, digest=digests, version=texts, key=texts),
+    ),
+    operators=unique(
+        st.tuples(
+            st.one_of(texts, st.just("aten::mm.default")),
+            st.sampled_from(["native", "missing", "composite (ran) through a::b c::d by us all"]),
+        ),
+        lambda pair: pair[0],
+    ),
     system=st.lists(st.sampled_from(["jq", "g++=4:12.2.0-3"]), max_size=3).map(tuple),
     run=st.lists(scripts, max_size=3).map(tuple),
     host=many,

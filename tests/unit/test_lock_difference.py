@@ -9,11 +9,12 @@ from _locked import SCRATCH as TARGET
 from mxenv.difference import Change
 from mxenv.image import AddedFile
 from mxenv.inventoried import Inventoried
-from mxenv.lock import Base, Built, Lock, Package, Provided, Relied, Source, Wheel
+from mxenv.lock import AskedTorch, Base, Built, Lock, Package, Provided, Relied, Source, Wheel
 from mxenv.lock_difference import compare
 from mxenv.verdict import Waiver
 
 ONE, OTHER = "sha256:" + "1" * 64, "sha256:" + "2" * 64
+ASKED = AskedTorch(file="node.json", digest=ONE, version="2.8.0", key="CUDA")
 CLICK = Package(
     name="click",
     version="8.1.7",
@@ -28,6 +29,7 @@ LOCK = Lock(
     packages=(CLICK,),
     requires=("click", "rich"),
     provided=(Provided(name="torch", version="2.8.0"),),
+    torch=ASKED,
     relied=Relied(matrix=ONE, rows=("r",), outcome="compatible"),
     built=Built(config=ONE, manifest=ONE, layers=(ONE,)),
 )
@@ -86,6 +88,8 @@ def test_equal_locks_do_not_differ() -> None:
             None,
             f"{ONE[:19]}: weights in nothing, 2 things not known",
         ),
+        (but(torch=replace(ASKED, key="CPU")), "torch.key", "CUDA", "CPU"),
+        (but(operators=(("aten::a", "native"),)), "operators.aten::a", None, "native"),
         (but(relied=replace(LOCK.relied, rows=())), "relied.rows", "r", None),
         (
             but(built=Built(config=OTHER, manifest=ONE, layers=(ONE,))),

@@ -83,12 +83,12 @@ def test_what_fails_has_a_finding_of_its_own_with_what_to_do() -> None:
 
 def test_where_it_is_called_first_is_told() -> None:
     uses = (
-        use("aten::no.default", phase=Phase.DECODE),
+        use("aten::no.default", phase=Phase.DECODE, site="a.py:9", module="layers.7"),
         use("aten::no.default", site="a.py:3", module="layers.0", calls=4),
     )
     (one,) = told(uses=uses).values()
     assert one.found == (
-        "no kernel for CUDA; 5 of 5 calls, in decode, prefill, first at a.py:3 in layers.0"
+        "no kernel for CUDA; 5 of 5 calls, in prefill, decode, first at a.py:3 in layers.0"
     )
     (one,) = told(uses=(use("aten::no.default", module="layers.0"),)).values()
     assert one.found.endswith("first in layers.0")

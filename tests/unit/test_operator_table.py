@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from mxenv.operator_table import SCHEMA, Entry, Grade, How, Table, read, summary, write
+from mxenv.operator_table import SCHEMA, Entry, Grade, How, Table, digest_of, read, summary, write
 
 TABLE = Table(
     torch="2.8.0+metax3.5.3.9",
@@ -32,7 +32,7 @@ def written(**fields: object) -> str:
 def test_a_table_is_read_back_as_it_was() -> None:
     assert read(write(TABLE)) == TABLE
     assert read(write(TABLE)).digest == TABLE.digest
-    assert f" {TABLE.digest} " in write(TABLE)
+    assert digest_of(write(TABLE)) == TABLE.digest
 
 
 def test_an_empty_table_is_one_as_well() -> None:
