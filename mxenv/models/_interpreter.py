@@ -17,6 +17,7 @@ from typing import IO, TYPE_CHECKING, cast
 
 import psutil
 
+from mxenv import _left_behind
 from mxenv.errors import ModelError, UsageError
 from mxenv.redaction import clean
 
@@ -30,6 +31,8 @@ PART = 1 << 16
 """Bytes that are read at once, and of what is said on stderr the last that are kept."""
 LONGEST = 256 << 20
 """Bytes of one answer."""
+STARTING = 120.0
+"""Seconds that a script has at least until its first answer, if each has a limit of its own."""
 SHARE = 0.8
 """Of the machine's memory, what a child may hold."""
 QUIET = {
@@ -44,6 +47,7 @@ QUIET = {
     "PYTHONIOENCODING": "utf-8",
     "PYTHONDONTWRITEBYTECODE": "1",
 }
+OUTSIDE = ", which is sent from outside: by a system short of memory, or by somebody"
 EXTRAS = {"transformers": "huggingface"}
 """The extras of mxenv by the module that each brings; torch is a platform's own, and in none."""
 
@@ -51,7 +55,7 @@ Answer = dict[str, object]
 
 
 class ChildFell(ModelError):
-    """A script did not come to a good end; ``how``: ``late``, ``large`` or ``ended``."""
+    """A script did not come to a good end; ``how``: ``late``, ``large``, ``killed``, ``ended``."""
 
     def __init__(self, message: str, *, how: str, context: str, hint: str = "") -> None:
         """Say ``message``, which is true of what runs at ``context``."""
@@ -88,23 +92,24 @@ def answers(
 
     It is ended, with all that it started, when its time or the machine's memory is up, when it is
     no longer listened to, and when it has come to its end. With ``each``, its time begins anew
-    with every answer.
+    with every answer; until the first it has `STARTING`, since torch has to be imported.
     """
     program, shown = interpreter(python), _shown(script, python)
     with tempfile.TemporaryFile() as asked:
         asked.write(json.dumps(request).encode())
         asked.seek(0)
         ours, theirs = os.pipe()
+        mark = os.urandom(8).hex()
         with os.fdopen(ours, "rb", buffering=0) as answering:
             try:
-                process = _start(program, script, asked, theirs)
+                process = _start(program, script, asked, theirs, mark)
             finally:
                 os.close(theirs)
             try:
                 for line in _Talk(process, answering, seconds, shown, each=each).lines():
                     yield _understood(line, shown, program, python)
             finally:
-                _end(process)
+                _end(process, mark)
 
 
 def interpreter(python: str | None) -> str:
@@ -122,7 +127,9 @@ def _shown(script: str, python: str | None) -> str:
     return f"{python or sys.executable} {script}"
 
 
-def _start(program: str, script: str, asked: IO[bytes], theirs: int) -> subprocess.Popen[bytes]:
+def _start(
+    program: str, script: str, asked: IO[bytes], theirs: int, mark: str
+) -> subprocess.Popen[bytes]:
     try:
         # An argv list; the user named the interpreter, and the script is mxenv's own.
         return subprocess.Popen(  # noqa: S603 - see above
@@ -130,7 +137,7 @@ def _start(program: str, script: str, asked: IO[bytes], theirs: int) -> subproce
             stdin=asked,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
-            env={**os.environ, **QUIET},
+            env={**os.environ, **QUIET, _left_behind.MARK: mark},
             pass_fds=(theirs,),
             start_new_session=True,
         )
@@ -158,7 +165,8 @@ class _Talk:
 
     def lines(self) -> Iterator[bytes]:
         """Yield each line of the answers; raise if the child does not come to a good end."""
-        until = time.monotonic() + self.seconds
+        first = max(self.seconds, STARTING) if self.each else self.seconds
+        until = time.monotonic() + first
         with selectors.DefaultSelector() as waiting, self.streams["stderr"]:
             for name, stream in self.streams.items():
                 os.set_blocking(stream.fileno(), False)
@@ -218,10 +226,12 @@ class _Talk:
             self._judge(0.0)
             return
         if status < 0:
+            killed = status == -signal.SIGKILL
             with suppress(ValueError):
                 raise ChildFell(
-                    f"was ended by {signal.Signals(-status).name}{self._last_words()}",
-                    how="ended",
+                    f"was ended by {signal.Signals(-status).name}"
+                    f"{OUTSIDE if killed else self._last_words()}",
+                    how="killed" if killed else "ended",
                     context=self.shown,
                     hint="see whether the model needs a card, or more memory",
                 )
@@ -249,11 +259,13 @@ def _memory(pid: int) -> int:
     return total
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a child and all of its group; what has ended is left."""
+def _end(process: subprocess.Popen[bytes], mark: str) -> None:
+    """End a child and all that it started; what has ended is left."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
+    # What has made a session of its own is in no group of ours.
+    _left_behind.end_marked({mark: process.pid})
     if process.stderr is not None:
         process.stderr.close()
 

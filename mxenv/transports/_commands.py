@@ -10,17 +10,16 @@ import subprocess
 import time
 from contextlib import suppress
 from dataclasses import field
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mxenv import _scripts
+from mxenv import _left_behind, _scripts
 from mxenv.facts import Unreadable
 from mxenv.frozen import frozen
 from mxenv.question import NOT_FOUND, TIMED_OUT, Completed
 from mxenv.transports._outputs import FLOOD, Output, heard, listen
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
     from threading import Event
 
     from mxenv.question import Command
@@ -62,12 +61,8 @@ ANY = 0o111
 DENIED = "cannot be run: permission denied"
 FOR_NOBODY = "cannot be run: nobody may execute it"
 """Root neither: whoever asks, this is what becomes of it."""
-MARK = "MXENV_RUNS"
-"""A variable by which all that a command started is known, whoever its parent has become."""
 FIRST_PAUSE, PAUSE = 0.001, 0.02
 """Seconds between two looks at a command that runs, at first and in the end."""
-LOOKS = 5
-"""Times that is looked for what a command left behind."""
 
 
 def permitted(argv: tuple[str, ...], allowed: Allowed) -> bool:
@@ -113,7 +108,7 @@ class Runner:
         with heard(process) as (stdout, stderr):
             returncode = _wait(process, seconds, (stdout, stderr), stop)
             if returncode in (None, TIMED_OUT, KILLED):
-                end_marked({mark: process.pid})
+                _left_behind.end_marked({mark: process.pid})
             if returncode is None:
                 return FLOODED
             return Completed(returncode, stdout.text, stderr.text)
@@ -129,7 +124,7 @@ class Runner:
                 stderr=subprocess.PIPE,
                 bufsize=0,
                 pass_fds=(number,),
-                env={**clean(self.environment), MARK: mark},
+                env={**clean(self.environment), _left_behind.MARK: mark},
                 cwd="/",
                 start_new_session=True,
             )
@@ -139,7 +134,7 @@ class Runner:
     def end(self) -> None:
         """End what commands that are through have left behind."""
         if self.marks:
-            end_marked(self.marks)
+            _left_behind.end_marked(self.marks)
 
 
 def _not_run(tool: str, error: OSError) -> Unreadable:
@@ -240,50 +235,3 @@ def _kill_family(process: subprocess.Popen[bytes]) -> None:
 def _kill_group(pid: int) -> None:
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(pid, signal.SIGKILL)
-
-
-def end_marked(marks: Mapping[str, int]) -> None:
-    """Kill what is left of commands: children with a session and a parent of their own."""
-    for _ in range(LOOKS):
-        # While one looks, another may fork.
-        left = list(_marked(marks))
-        if not left:
-            return
-        for pid in left:
-            with suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGKILL)
-        time.sleep(PAUSE)
-
-
-def _marked(marks: Mapping[str, int]) -> Iterator[int]:
-    known = [mark.encode() for mark in marks]
-    first = min(marks.values())
-    if _last_pid() < first:
-        first = 0  # process ids have begun anew meanwhile
-    for name in os.listdir("/proc"):  # noqa: PTH208 - names are all that is wanted
-        if name.isdigit() and int(name) >= first and int(name) != os.getpid():
-            signs = _signs(f"/proc/{name}")
-            if any(mark in signs for mark in known):
-                yield int(name)
-
-
-def _last_pid() -> int:
-    try:
-        return int(Path("/proc/loadavg").read_text(encoding="ascii").split()[-1])
-    except (OSError, ValueError, IndexError):
-        return 0
-
-
-def _signs(process: str) -> bytes:
-    """Return where the mark of a command is: its variables, and the names of its open files.
-
-    A process that has ended and is not reaped has none.
-    """
-    signs = b""
-    with suppress(OSError):
-        signs += Path(f"{process}/environ").read_bytes()
-    with suppress(OSError):
-        for number in os.listdir(f"{process}/fd"):  # noqa: PTH208 - names are all that is wanted
-            with suppress(OSError):
-                signs += os.fsencode(os.readlink(f"{process}/fd/{number}"))  # noqa: PTH115 - bytes out
-    return signs

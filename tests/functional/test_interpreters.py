@@ -6,6 +6,7 @@ import sys
 import textwrap
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -83,6 +84,32 @@ def test_a_child_that_hangs_is_ended_with_all_that_it_started(
         run(script(body), seconds=2)
     assert "--seconds" in caught.value.hint
     assert time.monotonic() - began < 20
+    pid = int((tmp_path / "pid").read_text())
+    until = time.monotonic() + 10
+    while alive(pid) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert not alive(pid)
+
+
+@pytest.mark.parametrize("last", ["say(n=1)", "say(n=1); os._exit(3)", "time.sleep(60)"])
+def test_what_has_a_session_of_its_own_is_ended_however_the_child_ends(
+    script: Writer, tmp_path: Path, last: str
+) -> None:
+    body = f"""
+    import time
+    pipe.flush()
+    if not os.fork():
+        os.setsid()
+        if os.fork():
+            os._exit(0)
+        open({str(tmp_path / "pid")!r}, "w").write(str(os.getpid()))
+        time.sleep(60)
+    while not os.path.exists({str(tmp_path / "pid")!r}):
+        time.sleep(0.01)
+    {last}
+    """
+    with suppress(ModelError):
+        run(script(body), seconds=3)
     pid = int((tmp_path / "pid").read_text())
     until = time.monotonic() + 10
     while alive(pid) and time.monotonic() < until:
