@@ -153,6 +153,20 @@ def crash(overload: Any, args: Any, kwargs: Any) -> Any:
     return same(overload, args, kwargs)
 
 
+def leave(overload: Any, args: Any, kwargs: Any) -> Any:
+    """End the process as if all were well."""
+    if name(overload) == "aten::mul":
+        os._exit(0)
+    return same(overload, args, kwargs)
+
+
+def killed(overload: Any, args: Any, kwargs: Any) -> Any:
+    """End as by a system that has no memory left."""
+    if name(overload) == "aten::mul":
+        os.kill(os.getpid(), signal.SIGKILL)
+    return same(overload, args, kwargs)
+
+
 def hang(overload: Any, args: Any, kwargs: Any) -> Any:
     """Never come back from one operator."""
     if name(overload) == "aten::mul":

@@ -26,6 +26,9 @@ TWICE = 2
 """Times that mxenv itself did not come back from an operator, after which it is left out."""
 STEPS = 10
 WITHOUT = "no arguments of it were recorded"
+SILENT = "ended its process without a word"
+ENDS = {"late": Ended.HUNG, "large": Ended.UNKNOWN, "killed": Ended.UNKNOWN}
+"""What follows from how a process fell, where it is no crash."""
 AGAIN = "mxenv itself did not come back from it, twice: it may end the whole machine"
 
 
@@ -87,16 +90,19 @@ class Session:
             ):
                 self._take(answer, given, settled)
         except _interpreter.ChildFell as fell:
-            if not self._blamed(fell) and len(self.found) == count:
+            if not self._blamed(fell.how, fell.message) and len(self.found) == count:
                 raise
+        else:
+            # A kernel that ends the process may well end it with status 0.
+            self._blamed("ended", SILENT)
         if given and len(self.found) == count:
             raise ModelError("came to an end without an answer", context=SCRIPT)
 
-    def _blamed(self, fell: _interpreter.ChildFell) -> bool:
+    def _blamed(self, how: str, said: str) -> bool:
         """Take down whose fault the end of the process is; return whether anything was running."""
         if self.current is None:
             return False
-        self._end(_fallen(*self.current, fell))
+        self._end(_fallen(*self.current, how, said))
         return True
 
     def _settled(self) -> dict[str, Run]:
@@ -169,10 +175,8 @@ class Session:
         self.file.add(operator_runs_file.line(run))
 
 
-def _fallen(trial: Trial, stage: str, fell: _interpreter.ChildFell) -> Run:
+def _fallen(trial: Trial, stage: str, how: str, said: str) -> Run:
     """Return what it means that the process ended, or had to be ended, at that stage."""
     if stage != "device":
-        said = f"the CPU, given the same: {fell.message}"
-        return Run(trial=trial, ended=Ended.UNKNOWN, said=said)
-    ended = {"late": Ended.HUNG, "large": Ended.UNKNOWN}.get(fell.how, Ended.CRASHED)
-    return Run(trial=trial, ended=ended, said=fell.message)
+        return Run(trial=trial, ended=Ended.UNKNOWN, said=f"the CPU, given the same: {said}")
+    return Run(trial=trial, ended=ENDS.get(how, Ended.CRASHED), said=said)

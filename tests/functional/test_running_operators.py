@@ -158,6 +158,44 @@ def test_one_that_ends_the_process_costs_no_other(
     assert status == 1
 
 
+def test_one_that_ends_the_process_as_if_all_were_well_costs_no_other(
+    tmp_path: Path, device: Callable[[str], Path]
+) -> None:
+    runs, status = ran(written(tmp_path, "f32", "bf16"), device("leave"))
+    crashed = ends(runs, Ended.CRASHED)
+    assert [named(run) for run in crashed] == ["mul", "mul"]
+    assert {run.said for run in crashed} == {"ended its process without a word"}
+    assert len(ends(runs, Ended.VERIFIED)) == len(runs.runs) - 2
+    assert status == 1
+
+
+def test_what_was_ended_from_outside_is_nobody_s_fault(
+    tmp_path: Path, device: Callable[[str], Path]
+) -> None:
+    runs, status = ran(written(tmp_path, "f32"), device("killed"))
+    (killed,) = ends(runs, Ended.UNKNOWN)
+    assert named(killed) == "mul"
+    assert "SIGKILL, which is sent from outside" in killed.said
+    assert len(ends(runs, Ended.VERIFIED)) == len(runs.runs) - 1
+    assert status == 3
+
+
+def test_to_have_no_number_on_both_sides_proves_nothing(tmp_path: Path, torch_python: str) -> None:
+    nothing = ("aten::mul.Scalar", [_runnable.t("f32", 8, 8), {"f": "nan"}])
+    runs, status = ran(written(tmp_path, more=[nothing]), torch_python)
+    (run,) = runs.runs
+    assert (run.ended, run.said) == (Ended.UNKNOWN, "there is no number to compare")
+    assert status == 3
+
+
+def test_the_time_of_one_operator_is_not_that_of_importing_torch(
+    tmp_path: Path, torch_python: str
+) -> None:
+    one = ("aten::neg.default", [_runnable.t("f32", 8, 8)])
+    runs, _ = ran(written(tmp_path, more=[one]), torch_python, "--seconds", "0.7")
+    assert len(runs.runs) == 1
+
+
 def test_one_that_never_comes_back_costs_its_time_and_no_other(
     tmp_path: Path, device: Callable[[str], Path]
 ) -> None:
