@@ -110,8 +110,8 @@ OPTIONS = (
         "--timeout",
         metavar="SECONDS",
         type=_Seconds(0, DAY, min_open=True),
-        help="How long a node may take, until its answers are understood; 15 seconds, if it is a live "
-        "one, unless given.",
+        help="How long a node may take, until its answers are understood; 15 seconds, if it is a "
+        "live one, unless given.",
     ),
     click.option(
         "--python",
@@ -126,7 +126,7 @@ OPTIONS = (
         "--operators",
         is_flag=True,
         help="Run the node's Python (that of --python, or else the one with torch) to ask torch "
-        "which operators it can run.",
+        "which operators it can run; a node may take 150 seconds then.",
     ),
     click.option(
         "--load",

@@ -10,6 +10,7 @@ import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+import _layouts
 import _pythons
 import _stand_ins
 import psutil
@@ -143,6 +144,10 @@ STUBS = {
         {"torch": "import nowhere"},
         "its torch cannot be imported: ModuleNotFoundError: No module named 'nowhere'",
     ),
+    "tells a secret": (
+        {"torch": "raise ImportError('no card; token=0123456789abcdef0123')"},
+        "its torch cannot be imported: ImportError: no card; token=",
+    ),
     "crashes": ({"torch": "import os; os.abort()"}, "its Python was ended by signal 6"),
     "crashes with words": (
         {"torch": "import os, sys; print('no card', file=sys.stderr, flush=True); os.abort()"},
@@ -168,6 +173,7 @@ def test_a_torch_that_is_none_costs_its_own_fact(fault: str, tmp_path: Path) -> 
     found = reading(snapshot, env)
     assert isinstance(found, Unreadable)
     assert found.reason.startswith(reason)
+    assert "0123456789abcdef" not in found.reason
     assert isinstance(snapshot.reading("os.id"), Observed)
     assert snapshot.reading("python.package", f"{env}/torch") == Observed("9.9")
 
@@ -190,6 +196,7 @@ def test_a_torch_that_hangs_costs_its_own_fact_and_is_ended(tmp_path: Path) -> N
 ANSWERS = {
     "cut": (line()[:-9], "what torch said did not arrive whole"),
     "no digest": ("mxenv.asked/1 {}", "what torch said did not arrive whole"),
+    "cut in a reason": (line({"error": "no card"})[:-9], "what torch said is not understood"),
     "a list": (line([1]), "what torch said is not understood"),
     "nothing": (line({}), "what torch said is not understood"),
     "no operators": (line({**SAID, "operators": []}), "what torch said is not understood"),
@@ -241,15 +248,21 @@ def test_through_a_shell_the_same_script_runs(tmp_path: Path) -> None:
     assert reading(snapshot, env) == Unreadable("there is no torch in it")
 
 
-@pytest.mark.parametrize("way", ["root", "report"])
+@pytest.mark.parametrize("way", ["root", "report", "oci"])
 def test_where_nothing_can_be_run_it_is_said(way: str, tmp_path: Path) -> None:
+    witness = tmp_path / "witness"
+    program = f"#!/bin/sh\ntouch {witness}\n"
     (tmp_path / "root/venv/bin").mkdir(parents=True)
+    (tmp_path / "root/venv/bin/python3").write_text(program)
+    (tmp_path / "root/venv/bin/python3").chmod(0o755)
     (tmp_path / "report").write_text("$ uname -a\nLinux n 5.15.0 x86_64\n", encoding="utf-8")
+    _layouts.image(tmp_path / "oci", [_layouts.file("venv/bin/python3", program, mode=0o755)])
     wanted = nodes.Wanted(options={"operators": "yes", "python": "/venv"})
     snapshot = nodes.probe(f"{way}:{tmp_path}/{way}", now=NOW, wanted=wanted)
     found = snapshot.reading(KEY, "/venv")
     assert isinstance(found, Unreadable)
     assert "command" in found.reason or "report" in found.reason
+    assert not witness.exists()
 
 
 def test_modules_that_are_to_be_loaded_are_names(tmp_path: Path) -> None:

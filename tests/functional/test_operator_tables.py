@@ -84,6 +84,10 @@ def test_the_table_is_small_and_nothing_of_it_is_masked(table: Table) -> None:
     assert clean(text) == text
 
 
+def test_nobody_but_torch_is_named_where_nothing_else_was_imported(table: Table) -> None:
+    assert {entry.by for entry in table.entries.values()} == {""}
+
+
 def test_through_a_shell_it_is_the_same_table(torch_python: str, table: Table) -> None:
     command = Command((torch_python, *operators.START), operators.SECONDS)
     terms = Terms(allowed=nodes.demanded({"operators": "yes", "python": torch_python}))
@@ -142,6 +146,9 @@ LIBRARY = torch.library.Library("mine", "DEF")
 LIBRARY.define("twice(Tensor x) -> Tensor")
 LIBRARY.impl("twice", lambda x: x + x, "CPU")
 LIBRARY.define("nowhere(Tensor x) -> Tensor")
+@torch.library.custom_op("mine::made", mutates_args=())
+def made(x: torch.Tensor) -> torch.Tensor:
+    return x + x
 """
 
 
@@ -155,9 +162,11 @@ def test_who_replaced_an_operator_is_told(torch_python: str, table: Table, tmp_p
         "aten::silu.default": "flag_gems",
         "mine::twice.default": "mine",
         "mine::nowhere.default": "",
+        "mine::made.default": "mine",
     }
     hows = {name: entry.how.value for name, entry in changed.items()}
     assert hows.pop("mine::nowhere.default") == "missing"
+    assert hows.pop("mine::made.default") == "composite"
     assert set(hows.values()) == {"native"}
 
 

@@ -118,6 +118,10 @@ PATIENCE = 50.0
 WORKERS = 2
 SOURCES = re.compile(r"(?:^|/)(?:aten/src/ATen|torch/csrc|c10|caffe2|pytorch)(?:/|$)")
 """Where torch's own kernels are written, wherever it was built."""
+DECORATOR = "_library/custom_ops.py"
+"""What registers, in torch's own name, functions that others have decorated."""
+OWN = ("aten::", "prim::", "prims::", "_test::")
+"""Names of torch's own operators, the last of those that it tests itself with."""
 INSTALLED = re.compile(r"/(?:site|dist)-packages/([^/]+?)(?:\.py)?(?:/|$)")
 REGISTERED = re.compile(r"registered at (.*?):\d+")
 UNSAID = re.compile(r"with Meta tensors|cannot be called on meta|register_meta|of meta tensor")
@@ -191,13 +195,15 @@ class Build:
 
     def registrar(self, name: str, path: str) -> str:
         """Return whose a source file is; empty if it is torch's."""
+        if path == f"{self.home}/{DECORATOR}":
+            return decorated(name)
         if path.startswith(f"{self.home}/") or SOURCES.search(path):
             return ""
         folders, _, file = path.rpartition("/")
         package = INSTALLED.search(path)
         if package:
             found = "" if package.group(1) in ("torch", "torchgen") else package.group(1)
-        elif not name.startswith(("aten::", "prim::", "prims::")):
+        elif not name.startswith(OWN):
             found = name.partition("::")[0]
         elif file.endswith(".py") and file != "__init__.py":
             found = file[: -len(".py")]
@@ -205,6 +211,14 @@ class Build:
             found = next((f for f in reversed(folders.split("/")) if f not in BUILT), "")
             found = "" if path.startswith("/dev/") else found or file
         return UNFIT.sub("_", found)[:LONGEST]
+
+
+def decorated(name: str) -> str:
+    """Return whose function ``torch.library.custom_op`` made an operator of; empty if torch's."""
+    made = getattr(sys.modules.get("torch._library.custom_ops"), "OPDEFS", {})
+    function = getattr(made.get(name.rpartition(".")[0]), "_init_fn", None)
+    package = str(getattr(function, "__module__", "torch")).partition(".")[0]
+    return "" if package == "torch" else UNFIT.sub("_", package)[:LONGEST]
 
 
 def whole(name: str) -> str:
