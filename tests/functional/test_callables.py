@@ -57,6 +57,17 @@ CODE = """
     def fails():
         raise ValueError("of its own")
 
+    def leaves():
+        raise SystemExit(3)
+
+    def misfit():
+        return Two(), torch.ones(2, 5)
+
+    def compiled():
+        model = torch.nn.Sequential(Two(), torch.nn.ReLU())
+        model[0].compile()
+        return model, torch.ones(2, 4)
+
     def needs():
         import a_module_that_nobody_has
 
@@ -208,6 +219,8 @@ def test_the_digest_is_that_of_the_code_wherever_it_lies(
         ("own:nothing", "it returns NoneType"),
         ("own:no_model", "it returns int, int"),
         ("own:fails", "ValueError: of its own"),
+        ("own:leaves", "own:leaves: its code ends the program: SystemExit: 3"),
+        ("own:misfit", "own:misfit: it cannot be run without weights"),
         ("own:needs", "a_module_that_nobody_has is not installed"),
     ],
 )
@@ -220,6 +233,15 @@ def test_what_gives_no_model_is_refused_in_one_line(
     assert error.startswith("error: ")
     assert said in error
     assert "Traceback" not in done.stderr
+    assert "give a callable" not in done.stderr
+
+
+def test_what_is_compiled_on_a_card_is_a_gap(project: Path, torch_python: str) -> None:
+    told = ops(project, "own:compiled", "--python", torch_python, "--out", "compiled.json")
+    assert told.returncode == 0, told.stderr
+    gaps = json.loads((project / "compiled.json").read_text())["gaps"]
+    assert [gap for gap in gaps if gap.startswith("0: compiled on a card")] == gaps
+    assert gaps
 
 
 def test_without_torch_it_is_said_what_to_install(project: Path) -> None:

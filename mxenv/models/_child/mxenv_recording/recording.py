@@ -13,6 +13,8 @@ from mxenv_recording.refusal import Missing, Refusal, line
 
 LARGEST = 400_000_000
 """Weights of a small instance on real tensors."""
+SHOWN = 3
+"""Names of parts that are told."""
 HALF = torch.bfloat16
 """What autocast lowers to where a model says nothing else."""
 
@@ -26,6 +28,9 @@ def answer(asked: dict[str, Any], unknown: list[str]) -> dict[str, Any]:
         return {"missing": missing.module}
     except Refusal as refused:
         return {"failed": refused.said, "hint": refused.hint, "where": refused.where}
+    except SystemExit as left:
+        said = f"its code ends the program: {line(left)}"
+        return {"failed": said, "where": asked.get("callable", "")}
     for package in sorted({name.partition("::")[0] for name in unknown}):
         told["gaps"].append(f"{package} was built for another torch: its operators are not there")
     return told
@@ -43,8 +48,7 @@ def _recorded(asked: dict[str, Any]) -> dict[str, Any]:
         ledger = _on_values(subject, asked, error)
     for kind, name, said in subject.notes:
         ledger.assume(kind, name, said)
-    if left := subject.leaves_out():
-        ledger.gaps.append(left)
+    ledger.gaps += filter(None, (subject.leaves_out(), _compiled(subject.model)))
     return {
         **ledger.document(),
         "architecture": subject.architecture,
@@ -82,12 +86,25 @@ def _on_values(subject: Any, asked: dict[str, Any], error: Exception) -> Ledger:
     except (Missing, Refusal):
         raise
     except Exception as again:  # noqa: BLE001 - whatever a model's own code raises
-        raise Refusal(
-            f"it cannot be run without weights: {why}; nor can a small one: {line(again)}",
-            hint="give a callable that makes it and its inputs, as module:callable",
-        ) from None
+        said = f"it cannot be run without weights: {why}; nor can a small one: {line(again)}"
+        if "callable" in asked:
+            hint = "see whether it takes what the callable gives it, and without a card"
+            raise Refusal(said, hint=hint, where=asked["callable"]) from None
+        hint = "give a callable that makes it and its inputs, as module:callable"
+        raise Refusal(said, hint=hint) from None
     if asked["train"]:
         ledger.gaps.append("autocast was not looked at: only tensors without values show it")
     said = f"a small instance ran on real tensors on the CPU, and the counts are its own: {why}"
     ledger.assume("size", subject.architecture or subject.name, said)
     return ledger
+
+
+def _compiled(model: Any) -> str:
+    """Return which parts of a model are compiled where they run, and were walked as written."""
+    names = [
+        name or type(model).__name__
+        for name, part in model.named_modules()
+        if type(part).__name__ == "OptimizedModule" or getattr(part, "_compiled_call_impl", None) is not None
+    ]
+    said = "compiled on a card, into kernels of its own, and walked through as written"
+    return f"{', '.join(names[:SHOWN])}: {said}" if names else ""
