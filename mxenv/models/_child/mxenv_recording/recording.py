@@ -104,7 +104,8 @@ def _compiled(model: Any) -> str:
     names = [
         name or type(model).__name__
         for name, part in model.named_modules()
-        if type(part).__name__ == "OptimizedModule" or getattr(part, "_compiled_call_impl", None) is not None
+        if type(part).__name__ == "OptimizedModule"
+        or getattr(part, "_compiled_call_impl", None) is not None
     ]
     said = "compiled on a card, into kernels of its own, and walked through as written"
     return f"{', '.join(names[:SHOWN])}: {said}" if names else ""
