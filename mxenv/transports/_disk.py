@@ -51,6 +51,15 @@ class DiskTree:
         """Return the names in a directory."""
         return os.listdir(f"{self.root}{path}")  # noqa: PTH208 - text in, text out; 6,000 a probe
 
+    def sorts(self, path: str) -> tuple[frozenset[str], frozenset[str]]:
+        """Return the names of the files in a directory, and of what else is there."""
+        files: list[str] = []
+        others: list[str] = []
+        with os.scandir(f"{self.root}{path}") as entries:
+            for entry in entries:
+                (files if entry.is_file(follow_symlinks=False) else others).append(entry.name)
+        return frozenset(files), frozenset(others)
+
     def open(self, path: str) -> BinaryIO:
         """Open a regular file, and nothing that took its place since it was looked at."""
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY

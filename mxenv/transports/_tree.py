@@ -93,6 +93,13 @@ def answer(
     return Answers(given)
 
 
+Sorts = tuple[frozenset[str], frozenset[str]]
+"""The names in a directory: of regular files, and of all else."""
+SEVERAL = "-info"
+"""How the name of a directory ends of which several files are asked for, one after the other."""
+FILE = Status("file")
+
+
 @frozen(kw_only=False)
 class Place:
     """Where a path leads; without a status there is nothing there."""
@@ -110,6 +117,11 @@ class Walker:
     _listings: dict[str, tuple[str, ...]] = field(default_factory=dict)
     seekable: Callable[[str], BinaryIO] | None = None
     """Opens a file to read here and there in it, where the tree's own `open` cannot."""
+    sorts: Callable[[str], Sorts] | None = None
+    """Tells files from what else lies in a directory, for less than a look at some of it costs."""
+    _sorted: dict[str, Sorts] = field(default_factory=dict)
+    _shared: dict[Sorts, Sorts] = field(default_factory=dict)
+    """What lies in thousands of directories has the same few names in nearly all of them."""
 
     def answer(self, question: Question) -> Given:  # noqa: PLR0911 - one for each kind
         """Answer one question; whatever goes wrong on the way is the answer."""
@@ -253,7 +265,7 @@ class Walker:
         """Return the one file of that name in a directory, or why it cannot be looked into."""
         path = f"{at}/{name}"
         try:
-            place = self.find(path, follow=False)
+            place = self._among(at, name) or self.find(path, follow=False)
         except Over:
             raise
         except (Unanswered, OSError, ValueError) as error:
@@ -270,6 +282,28 @@ class Walker:
         except (Unanswered, OSError, ValueError) as error:
             return path, _reason(error)
         return path, self._wanted(path, place, glob.part, glob.limit)
+
+    def _among(self, at: str, name: str) -> Place | None:
+        """Return what lies at a name in a directory, if that can be told without a look at it."""
+        if self.sorts is None or not at.endswith(SEVERAL):
+            return None
+        above = self._directories.get(at) or self._directory(at, None)
+        if above.status is None or above.status.kind != "directory":
+            return None
+        path = above.path
+        known = self._sorted.get(path)
+        if known is None:
+            if len(self._sorted) >= RESOLVED:
+                self._sorted.clear()
+            try:
+                sorts = self.sorts(path)
+            except OSError:
+                return None
+            known = self._sorted[path] = self._shared.setdefault(sorts, sorts)
+        files, others = known
+        if name in others:
+            return None
+        return Place(f"{path}/{name}", FILE if name in files else None)
 
     def _wanted(self, path: str, place: Place | None, part: Part, limit: int) -> Answer[str]:
         """Return a part of what lies at ``place``, which is no link, or at ``path``."""

@@ -86,6 +86,7 @@ class WatchedTree:
 
     def open(self, path: str) -> BinaryIO:
         """Open a file that can be read until time is over."""
+        self.watch.check()
         file = self.tree.open(path)
         if isinstance(file, io.BytesIO):
             return file  # it has been read

@@ -215,12 +215,13 @@ def host(
 ) -> LocalHost:
     """Return this machine, its clock running; its files from ``root`` down, its tools in there."""
     seconds = SECONDS if terms.seconds is None else terms.seconds
+    disk = DiskTree(root)
     watch = until(time.monotonic() + seconds, threading.Event())
     return LocalHost(
         watch=watch,
         runner=Runner(terms.allowed, environment, directories),
         environment=environment,
-        walker=Walker(WatchedTree(DiskTree(root), watch)),
+        walker=Walker(WatchedTree(disk, watch), sorts=disk.sorts),
         root=root,
         asker=terms.stop,
     )
