@@ -150,7 +150,7 @@ class _RmsNorm(torch.autograd.Function):
     ) -> Any:
         ctx.ledger, ctx.shape = ledger, shape
         ctx.save_for_backward(value, weight)
-        ledger.seen_at(ATEN._fused_rms_norm.default, (value, shape, weight, eps))
+        ledger.use(ATEN._fused_rms_norm.default, (value, shape, weight, eps), {})
         with _disable_current_modes():
             return torch.empty_like(value)
 
@@ -162,7 +162,7 @@ class _RmsNorm(torch.autograd.Function):
             scale = value.new_empty((*value.shape[: -len(ctx.shape)], *(1 for _ in ctx.shape)))
             grads = [torch.empty_like(one) if one is not None else None for one in (value, weight)]
         args = (grad, value, ctx.shape, scale, weight, mask)
-        ctx.ledger.seen_at(ATEN._fused_rms_norm_backward.default, args)
+        ctx.ledger.use(ATEN._fused_rms_norm_backward.default, args, {})
         return None, grads[0], None, grads[1], None
 
 

@@ -56,6 +56,8 @@ class Ledger:
         self.phase = "forward"
         self.uses: dict[tuple[Any, ...], dict[str, Any]] = {}
         self.seen: dict[tuple[Any, ...], set[Any]] = {}
+        self.alike: dict[tuple[Any, str], dict[str, Any]] = {}
+        """Of each form of a call in each phase, what it counts for."""
         self.kernels: dict[tuple[str, str, str], dict[str, Any]] = {}
         self.assumed: dict[tuple[str, str, str], dict[str, Any]] = {}
         self.inputs: dict[str, str] = {}
@@ -63,8 +65,20 @@ class Ledger:
         self.places: Any = None
         """What knows where in the model's code something happens, while it runs."""
 
-    def use(self, func: Any, args: Any, kwargs: Any, where: tuple[str, str]) -> None:
-        """Count one call of an operator."""
+    def use(self, func: Any, args: Any, kwargs: Any, form: Any = None) -> None:
+        """Count one call of an operator; one of a form that was seen tells nothing else."""
+        known = None if form is None else self.alike.get((form, self.phase))
+        if known is not None:
+            known["calls"] += 1
+            self.places.passed()
+            return
+        entry = self._entry(func, args, kwargs, self.places.now())
+        entry["calls"] += 1
+        if form is not None:
+            self.alike[form, self.phase] = entry
+
+    def _entry(self, func: Any, args: Any, kwargs: Any, where: tuple[str, str]) -> dict[str, Any]:
+        """Return what a call counts for, with its arguments among the samples."""
         tensors: list[Any] = []
         formats = _formats(args, kwargs, tensors)
         key = (f"{func._schema.name}.{func._overloadname or 'default'}", self.phase, formats)
@@ -77,7 +91,6 @@ class Ledger:
                 "samples": [],
             }
             self.seen[key] = set()
-        entry["calls"] += 1
         seen = self.seen[key]
         form = tuple(tuple(tensor.shape) for tensor in tensors[: LIST * 4])
         if form not in seen and len(seen) < FORMS:
@@ -85,10 +98,7 @@ class Ledger:
             text = sample(args, kwargs)
             if text:
                 _keep(entry["samples"], sum(tensor.numel() for tensor in tensors), text)
-
-    def seen_at(self, func: Any, args: Any) -> None:
-        """Count one call of an operator that is not called, where the model is now."""
-        self.use(func, args, {}, self.places.now())
+        return entry
 
     def plain(self, name: str, where: tuple[str, str]) -> None:
         """Count one call of what is no operator with a schema."""

@@ -11,6 +11,8 @@ import torch
 from mxenv_recording.ledger import relative
 
 OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep  # noqa: PTH120, PTH100
+PACKAGES = "-packages" + os.sep
+"""Stands in the path of whatever was installed."""
 TORCH = os.path.dirname(torch.__file__) + os.sep  # noqa: PTH120 - compared as text
 
 
@@ -20,8 +22,9 @@ class Places:
     def __init__(self, model: Any) -> None:
         self.names = {id(module): name for name, module in model.named_modules()}
         self.stack: list[str] = []
-        self.theirs: dict[Any, bool] = {}
-        self.told: dict[tuple[Any, int], str] = {}
+        self.theirs: dict[int, tuple[bool, Any]] = {}
+        """Whether code is the model's, by its identity: to compare code takes long."""
+        self.told: dict[tuple[int, int], str] = {}
         self.forward: dict[int, tuple[str, str]] = {}
         """Where each node of autograd was made, by its number."""
         self.handles: list[Any] = []
@@ -57,11 +60,20 @@ class Places:
             self.forward.setdefault(torch._C._autograd._get_sequence_nr() - 1, where)
         return where
 
+    def passed(self) -> None:
+        """Remember where a node of autograd was made, of a call that nobody asks the place of."""
+        if not torch.is_grad_enabled() or torch._C._current_autograd_node() is not None:
+            return
+        number = torch._C._autograd._get_sequence_nr() - 1
+        if number not in self.forward:
+            self.forward[number] = (self.stack[-1] if self.stack else "", self.line())
+
     def _own(self, code: Any) -> bool:
-        known = self.theirs.get(code)
+        known = self.theirs.get(id(code))
         if known is None:
-            known = self.theirs[code] = theirs(code.co_filename)
-        return known
+            # It is kept, so that no other has its identity.
+            known = self.theirs[id(code)] = (theirs(code.co_filename), code)
+        return known[0]
 
     def calls(self) -> tuple[Any, ...]:
         """Return which calls of the model's code lead here: the same ones for every layer."""
@@ -79,7 +91,7 @@ class Places:
         while frame is not None:
             code = frame.f_code
             if self._own(code):
-                key = (code, frame.f_lineno)
+                key = (id(code), frame.f_lasti)
                 line = self.told.get(key)
                 if line is None:
                     line = self.told[key] = f"{relative(code.co_filename)}:{frame.f_lineno}"

@@ -9,11 +9,24 @@ import torch._meta_registrations  # torch before 2.6 knows shapes only once this
 from torch._ops import OpOverload
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from mxenv_recording.forms import Forms
+
 IGNORED = frozenset({"prim", "prims", "profiler"})
 ATTENTION = torch.ops.aten.scaled_dot_product_attention.default
 KEYS = ("CPU", "CUDA", "Meta")
 """Dispatch keys of kernels that stand in the place of a composite."""
-_composite: dict[Any, bool] = {}
+_operators: dict[Any, Operator] = {}
+
+
+class Operator:
+    """What is known of one operator, and of its calls: the same for every walk."""
+
+    __slots__ = ("composite", "forms", "ignored")
+
+    def __init__(self, func: Any) -> None:
+        self.ignored = func.namespace in IGNORED
+        self.composite = composite(func)
+        self.forms = Forms(func)
 
 
 def composite(func: Any) -> bool:
@@ -21,16 +34,10 @@ def composite(func: Any) -> bool:
 
     One that has a kernel of its own as well (``silu_backward``) is called as it is.
     """
-    known = _composite.get(func)
-    if known is None:
-        try:
-            known = _has(func, "CompositeImplicitAutograd") and not any(
-                _has(func, key) for key in KEYS
-            )
-        except RuntimeError:
-            known = False
-        _composite[func] = known
-    return known
+    try:
+        return _has(func, "CompositeImplicitAutograd") and not any(_has(func, key) for key in KEYS)
+    except RuntimeError:
+        return False
 
 
 def _has(func: Any, key: str) -> bool:
@@ -53,20 +60,24 @@ class Recorder(TorchDispatchMode):
         if not isinstance(func, OpOverload):
             self.ledger.plain(f"higher_order::{func}.default", self.places.now())
             return func(*args, **kwargs)
-        if func.namespace in IGNORED:
+        known = _operators.get(func)
+        if known is None:
+            known = _operators[func] = Operator(func)
+        if known.ignored:
             return func(*args, **kwargs)
-        if composite(func):
+        if known.composite:
             with self:
                 if func is ATTENTION and self.choices is not None:
                     return self.choices.attention(*args, **kwargs)
                 made = func.decompose(*args, **kwargs)
             if made is not NotImplemented:
                 return made
+        form = known.forms.of(args, kwargs)
         out = self.guesses.answer(func, args, kwargs)
         if out is NotImplemented:
             try:
-                out = func(*args, **kwargs)
+                out = known.forms.call(args, kwargs, form)
             except (NotImplementedError, RuntimeError) as error:
                 out = self.guesses.without_kernel(func, args, kwargs, error)
-        self.ledger.use(func, args, kwargs, self.places.now())
+        self.ledger.use(func, args, kwargs, form)
         return out

@@ -33,7 +33,7 @@ def recorded(ledger: Ledger, made: Any, paths: Paths) -> Iterator[None]:
         stack.enter_context(launches.caught(ledger, places))
         stack.enter_context(choices.made())
         stack.enter_context(_listed(guesses))
-        stack.enter_context(_lifted(ledger, places))
+        stack.enter_context(_lifted(ledger))
         stack.enter_context(_alone(ledger))
         stack.enter_context(Recorder(ledger, places, guesses, choices))
         yield
@@ -58,7 +58,7 @@ def _listed(guesses: Guesses) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _lifted(ledger: Ledger, places: Places) -> Iterator[None]:
+def _lifted(ledger: Ledger) -> Iterator[None]:
     """Write down what makes a tensor of numbers; without values torch does nothing for it."""
     names = ("tensor", "as_tensor")
     before = {name: getattr(torch, name) for name in names}
@@ -67,7 +67,7 @@ def _lifted(ledger: Ledger, places: Places) -> Iterator[None]:
         def made(data: Any, *args: Any, **kwargs: Any) -> Any:
             found = make(data, *args, **kwargs)
             if found.device.type == "meta" and not isinstance(data, torch.Tensor):
-                ledger.use(torch.ops.aten.lift_fresh.default, (found,), {}, places.now())
+                ledger.use(torch.ops.aten.lift_fresh.default, (found,), {})
             return found
 
         return made
