@@ -13,6 +13,7 @@ so a version that asks for more gives another digest for the same node: compare 
 from __future__ import annotations
 
 import hashlib
+from itertools import chain
 from json.encoder import encode_basestring_ascii
 from typing import TYPE_CHECKING, assert_never
 
@@ -20,7 +21,7 @@ from mxenv.facts import Absent, FactKey, Observed, Unreadable
 from mxenv.frozen import frozen
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from mxenv.facts import Fact, Reading, Snapshot, Value
 
@@ -90,14 +91,22 @@ def fingerprint(snapshot: Snapshot, keys: Mapping[str, FactKey]) -> Fingerprint:
     """Return both digests of ``snapshot``; a key not in ``keys`` counts as it stands."""
     known = _known(snapshot, keys)
     stack = {at: readings for at, readings in known.items() if not _key(at[0], keys).node_only}
+    every = {at: _entries(at, forms, keys, addresses=True) for at, forms in known.items()}
+    shared = {
+        # What has no address says the same in both.
+        at: _entries(at, forms, keys, addresses=False)
+        if "@" in _key(at[0], keys).instance
+        else every[at]
+        for at, forms in stack.items()
+    }
     failed = any(
         isinstance(fact.reading, Unreadable) and fact.reading.passing
         for fact in snapshot.facts
         if (fact.key, fact.instance) in stack
     )
     return Fingerprint(
-        stack=None if failed else _digest(_entries(stack, keys, addresses=False)),
-        node=_digest(_entries(known, keys, addresses=True)),
+        stack=None if failed else _digest(chain.from_iterable(shared.values())),
+        node=_digest(chain.from_iterable(every.values())),
     )
 
 
@@ -208,12 +217,11 @@ def digest(entries: Iterable[str]) -> str:
 
 
 def _entries(
-    known: Mapping[At, Forms], keys: Mapping[str, FactKey], *, addresses: bool
-) -> Iterator[str]:
-    for (name, instance), forms in known.items():
-        parts = ",".join(map(_string, _parts(_key(name, keys), instance, addresses=addresses)))
-        for form in forms:
-            yield f"[{_string(name)},[{parts}],{form}]"
+    at: At, forms: Forms, keys: Mapping[str, FactKey], *, addresses: bool
+) -> tuple[str, ...]:
+    name, instance = at
+    parts = ",".join(map(_string, _parts(_key(name, keys), instance, addresses=addresses)))
+    return tuple([f"[{_string(name)},[{parts}],{form}]" for form in forms])
 
 
 def _parts(key: FactKey, instance: str, *, addresses: bool) -> tuple[str, ...]:

@@ -186,8 +186,11 @@ def _sites(answers: Answers) -> dict[str, list[str]]:
     """
     found = answers.each(_matches(answers, METADATA))
     paths = [path.removesuffix("/METADATA") for path, _ in found]
-    signs = ("+", "/torch-", "/paddlepaddle")
-    near = {p.rpartition("/")[0] for p in paths if any(sign in p for sign in signs)}
+    near = {
+        path.rpartition("/")[0]
+        for path in paths
+        if "+" in path or "/torch-" in path or "/paddlepaddle" in path
+    }
     sites: dict[str, list[str]] = {}
     seen = set()
     for path in answers.each(paths if near else ()):
