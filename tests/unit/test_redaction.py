@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import time
+from itertools import count
 
 import pytest
 
 from mxenv.facts import Absent, Unreadable
 from mxenv.identity import NO_UUID
+from mxenv.patience import ENDLESS, LATE, Patience
 from mxenv.question import (
     Answer,
     Answers,
@@ -25,6 +27,8 @@ from mxenv.question import (
     Symbols,
 )
 from mxenv.redaction import AT_ONCE, clean, clean_answers
+
+NONE = Unreadable("not asked in time", passing=True)
 
 
 @pytest.mark.parametrize(
@@ -220,3 +224,29 @@ def test_many_words_in_a_row_take_no_more_time_each(piece: str) -> None:
 def test_a_list_is_masked_to_its_end_and_what_is_next_is_not() -> None:
     assert clean('{"tokens": ["a", "b"], "x": 1}') == '{"tokens": [***], "x": 1}'
     assert clean("sn-1 /data/sn:3 bypass:1") == "sn-1 /data/sn:3 bypass:1"
+
+
+class TestTimeIsOver:
+    """What could not be looked through is not let through."""
+
+    LONG = Glob("/a/*", Part.WHOLE, 1 << 20)
+    SHORT = File("/etc/os-release")
+
+    def answers(self, patience: Patience) -> Answers:
+        matches = tuple((f"/a/{n}", Found(f"token=secret{n} " + 90 * "x")) for n in range(20_000))
+        return Answers(
+            {self.LONG: Found(matches), self.SHORT: Found("ID=debian\n")}, NONE, patience
+        )
+
+    def test_the_shortest_answers_come_first_and_the_others_are_unreadable(self) -> None:
+        looks = count(20, -1)
+        cleaned = clean_answers(self.answers(Patience(lambda: next(looks))))
+        assert cleaned[self.SHORT] == Found("ID=debian\n")
+        assert cleaned[self.LONG] == LATE
+        assert cleaned[File("/other")] == NONE
+
+    def test_with_time_enough_everything_is_masked(self) -> None:
+        cleaned = clean_answers(self.answers(ENDLESS))
+        assert cleaned[self.SHORT] == Found("ID=debian\n")
+        assert "secret" not in str(cleaned[self.LONG])
+        assert "token=***" in str(cleaned[self.LONG])
