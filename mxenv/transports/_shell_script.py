@@ -25,6 +25,9 @@ PROGRAMS = (
 )
 """What the shell must not take for a function that somebody exported, as bash can."""
 FIELDS = ("Package: ", "Status: ", "Version: ")
+FEW = 64
+"""Lines of a command's output that the shell sends by itself: nearly all print no more, and the
+programs that would do it take longer to start."""
 LATER = 5
 """Seconds after the time limit at which the node ends all by itself: nobody told it to."""
 
@@ -151,8 +154,11 @@ q() {
   dd if="$2" bs=65536 count=$(($1 / 65536 + 1)) | sed -n @fields@
 }
 x() {
-  { od -An -v -tx1 -N @limit@; dd ibs=4096 obs=65536 count=@flood@ >/dev/null; } |
-    sed "s/^/$N$1/" | dd ibs=4096 obs="$L" >&9
+  { od -An -v -tx1 -N @limit@; dd ibs=4096 obs=65536 count=@flood@ >/dev/null; } | {
+    i=0
+    while [ $i -lt @few@ ] && IFS= read -r p; do echo "$N$1$p" >&9; i=$((i + 1)); done
+    [ $i -lt @few@ ] || sed "s/^/$N$1/" | dd ibs=4096 obs="$L" >&9
+  }
 }
 f() {
   T=; U=

@@ -13,6 +13,7 @@ from mxenv.transports._outputs import FLOOD, OUTPUT_LIMIT
 from mxenv.transports._parts import FIELDS
 from mxenv.transports._shell_commands import Board
 from mxenv.transports._shell_script import (
+    FEW,
     HELLO,
     LATER,
     LIBRARY,
@@ -136,6 +137,7 @@ class Talk:
             utilities=UTILITIES,
             fields=" ".join(f"-e {quote(f'/^{name.decode()}/p')}" for name in (b"$", *FIELDS)),
             limit=OUTPUT_LIMIT,
+            few=FEW,
             flood=(FLOOD - OUTPUT_LIMIT) // 4096,
             directories=" ".join(DIRECTORIES),
             seconds=int(seconds) + LATER,
