@@ -277,6 +277,7 @@ def test_what_makes_no_model_is_refused_in_one_line(
     with pytest.raises(ModelError) as caught:
         read(tmp_path / "odd", config, torch_python)
     assert said in caught.value.message
+    assert str(caught.value.context) == str(tmp_path / "odd" / "config.json")
     assert "\n" not in str(caught.value)
     assert caught.value.hint
 

@@ -40,6 +40,7 @@ def test_what_is_kept_is_enough_to_hold_a_model_against_a_card() -> None:
         file="models/a.json",
         digest=WHOLE.digest,
         name="demo",
+        reader="checkpoint",
         dtype="bf16",
         formats=WHOLE.formats,
         uses=(
@@ -61,6 +62,7 @@ def test_what_is_kept_is_enough_to_hold_a_model_against_a_card() -> None:
     )
     back = kept.inventory
     assert (back.name, back.dtype, back.formats) == ("demo", "bf16", WHOLE.formats)
+    assert back.reader == "checkpoint"
     assert (back.uses, back.kernels) == (kept.uses, kept.kernels)
     assert back.source == WHOLE.digest
     assert (

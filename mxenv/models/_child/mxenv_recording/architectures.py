@@ -9,6 +9,7 @@ import torch
 
 from mxenv_recording.refusal import Missing, Refusal, line
 
+CONFIG = "config.json"
 HEADS = (
     "AutoModelForCausalLM",
     "AutoModelForSeq2SeqLM",
@@ -46,12 +47,12 @@ def configuration(asked: dict[str, Any]) -> Any:
     kind = said.get("model_type")
     own = isinstance(said.get("auto_map"), dict)
     if own and asked["trust"]:
-        with told("config.json"):
+        with told(CONFIG):
             return AutoConfig.from_pretrained(asked["folder"], trust_remote_code=True)
     if not isinstance(kind, str) or kind not in CONFIG_MAPPING:
         _unknown(kind, own=own)
     kept = {name: value for name, value in said.items() if name not in LEFT_OUT}
-    with told("config.json"):
+    with told(CONFIG):
         return CONFIG_MAPPING[kind].from_dict(kept)
 
 
@@ -60,13 +61,15 @@ def _unknown(kind: Any, *, own: bool) -> None:
 
     if own:
         hint = "--trust-remote-code runs the code that comes with it: look at that first"
-        raise Refusal("the model brings its own code, and nobody has said to run it", hint=hint)
+        said = "the model brings its own code, and nobody has said to run it"
+        raise Refusal(said, hint=hint, where=CONFIG)
     if kind is None:
         hint = "give a callable that makes the model and its inputs, as module:callable"
-        raise Refusal("the configuration names no model_type", hint=hint)
+        raise Refusal("the configuration names no model_type", hint=hint, where=CONFIG)
     raise Refusal(
         f"transformers {transformers.__version__} knows no model_type {str(kind)[:60]!r}",
         hint="install a newer one, or name an interpreter that has it: --python",
+        where=CONFIG,
     )
 
 
@@ -150,6 +153,7 @@ def _maker(config: Any, asked: dict[str, Any], notes: Any) -> Any:
         f"transformers {transformers.__version__} has no model of "
         f"{', '.join(names) or type(config).__name__}",
         hint="install a newer one, or name an interpreter that has it: --python",
+        where=CONFIG,
     )
 
 
