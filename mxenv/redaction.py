@@ -51,7 +51,7 @@ UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u
 """A sign that breaks a line, moves a terminal, or cannot be written."""
 URL_USER = re.compile(r"://(?:[^/\s]*@|[^\s/@:]+:(?![0-9]+/)[^\s@\"'<>]+@(?:[^/\s]*@)?)")
 """Who logs in, and with what; a password with a slash in it as well, where there is no port."""
-AT_ONCE = 1 << 20
+AT_ONCE = 1 << 18
 """Characters of many texts that are looked through at once."""
 
 

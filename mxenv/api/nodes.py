@@ -47,8 +47,8 @@ NOT_IN_TIME = Unreadable("not asked in time", passing=True)
 SHARE = 0.5
 """Of the time that is left, for each thing that is done with the answers: what asks for more, what
 masks, what understands; the rest is for writing it down."""
-LEAST = 0.1
-"""Seconds for each, however little is left: most nodes need a tenth of it."""
+LEAST = 0.25
+"""Seconds for each, however little is left: most nodes need a twentieth of it."""
 
 
 @frozen

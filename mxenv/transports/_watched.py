@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mxenv.transports._tree import Tree
 
 LATE = "not answered in time"
-ENDING = 0.15
+ENDING = 0.2
 """Of the time, for ending what hangs and understanding what came; no more than `GRACE`."""
 GRACE = 2.0
 """Seconds for what was told to stop, until it is left behind."""
