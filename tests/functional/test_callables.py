@@ -91,6 +91,15 @@ CODE = """
                 return torch.special.airy_ai(x)
             return x
 
+        def crossed(self, x, some):
+            some, other = bool(some()), bool((x < 0).any())
+            return torch.special.airy_ai(x) if some and not other else x
+
+        def many(self, x, some):
+            a, b, c = bool((x > 1).any()), bool((x > 2).any()), bool((x > 3).any())
+            d, e = bool((x > 4).any()), bool((x > 5).any())
+            return torch.special.airy_ai(x) if a and not (b or c or d or e) else x
+
         def none(self, x, some):
             return torch.special.airy_ai(x) if x[x > 0].numel() == 0 else x
 
@@ -254,7 +263,7 @@ def test_without_torch_it_is_said_what_to_install(project: Path) -> None:
 AIRY = "aten::special_airy_ai.default"
 
 
-@pytest.mark.parametrize("how", ["within", "both", "none", "forever", "refused"])
+@pytest.mark.parametrize("how", ["within", "both", "crossed", "none", "refused"])
 def test_every_answer_to_a_question_that_was_guessed_is_walked(
     project: Path, torch_python: str, how: str
 ) -> None:
@@ -265,7 +274,7 @@ def test_every_answer_to_a_question_that_was_guessed_is_walked(
     assert not found.gaps
 
 
-@pytest.mark.parametrize("how", ["number", "numbers", "hidden", "happened", "thread"])
+@pytest.mark.parametrize("how", ["number", "numbers", "hidden", "happened", "thread", "forever"])
 def test_what_cannot_be_walked_is_a_gap_and_no_mere_assumption(
     project: Path, torch_python: str, how: str
 ) -> None:
@@ -273,3 +282,10 @@ def test_what_cannot_be_walked_is_a_gap_and_no_mere_assumption(
     assert done.returncode == 0, done.stderr
     (gap,) = operators.read_inventory(project / "i.json").gaps
     assert gap.startswith("what ")
+
+
+def test_answers_that_were_not_walked_together_are_a_gap(project: Path, torch_python: str) -> None:
+    done = ops(project, "own:ask_many", "--python", torch_python, "--out", "i.json")
+    assert done.returncode == 0, done.stderr
+    (gap,) = operators.read_inventory(project / "i.json").gaps
+    assert gap.startswith("answers not walked together: at own.py:")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dis
-from typing import Any
+from typing import Any, Iterator, Tuple
 
 import torch
 
@@ -18,6 +18,8 @@ CHECKS = torch.__file__
 """Where torch keeps the checks that models call."""
 
 Site = Any
+Way = Tuple[Tuple[Site, bool], ...]
+"""Answers in the order in which they were given."""
 
 
 class Paths:
@@ -32,6 +34,8 @@ class Paths:
         self.shown: dict[Site, str] = {}
         self.taken: dict[Site, bool] = {}
         self.times: dict[Site, int] = {}
+        self.ways: dict[Way, Way] = {}
+        """Every way that was gone within a part of a walk; to each what was answered before it."""
 
     def answer(self, site: Site, shown: str) -> bool:
         """Return the answer to the question at ``site``, which is ``shown`` to people."""
@@ -56,18 +60,55 @@ class Paths:
 
     def onward(self) -> bool:
         """Plan the next walk; return whether there is one."""
-        left = self.open()
-        if not left or self.walks >= MOST:
+        self._gone()
+        if self.walks >= MOST:
             return False
-        # Every one no comes first: enough, where no question hangs on the answer to another.
-        site, answer = left[0]
-        self.plan = {} if self.walks + 1 == NO else {**self.before[site], site: answer}
-        return True
+        for site, answer in self.open():
+            # Every one no comes first: it answers all where none hangs on the answer to another.
+            self.plan = {} if self.walks + 1 == NO else {**self.before[site], site: answer}
+            return True
+        for way in self.apart():
+            self.plan = dict(way)
+            return True
+        return False
+
+    def _gone(self) -> None:
+        """Keep which way the walk went that has come to its end."""
+        before: Way = ()
+        ways: dict[Any, Way] = {}
+        for answer in self.taken.items():
+            part = _part(answer[0])
+            way = ways[part] = (*ways.get(part, ()), answer)
+            self.ways.setdefault(way, before)
+            before = (*before, answer)
+
+    def apart(self) -> Iterator[Way]:
+        """Yield each combination of answers in one part of a walk that no walk has given.
+
+        Answers of one part are combined; what was answered in another was so as it happened.
+        """
+        for way, before in self.ways.items():
+            site, answer = way[-1]
+            if (*way[:-1], (site, not answer)) not in self.ways:
+                yield (*before, (site, not answer))
+
+    def parts(self) -> int:
+        """Return in how many parts of a walk there was a question."""
+        return len({_part(site) for site in self.before})
+
+    def endless(self) -> list[str]:
+        """Return where the walk was asked the same so often that it was answered otherwise."""
+        return [self.shown[site] for site, times in self.times.items() if times > AGAIN]
 
     def begin(self) -> None:
         """Begin a walk."""
         self.walks += 1
         self.taken, self.times = {}, {}
+
+
+def _part(site: Site) -> Any:
+    """Return the phase in which a question is asked, or what else it is of."""
+    return site[0] if isinstance(site, tuple) else site
 
 
 def refused(error: BaseException, theirs: Any) -> bool:

@@ -14,12 +14,14 @@ from mxenv_recording.autocast import Autocast, Named
 from mxenv_recording.choices import Choices
 from mxenv_recording.guesses import Guesses
 from mxenv_recording.ledger import Ledger, short
-from mxenv_recording.paths import NO, Paths, refused
+from mxenv_recording.paths import AGAIN, NO, Paths, refused
 from mxenv_recording.places import Places, theirs
 from mxenv_recording.recorder import Recorder
 from mxenv_recording.refusal import line
 
 RATE = 1e-4
+TOGETHER = "those of one phase are combined with each other, and not with those of another"
+ENDLESS = f"what a loop does that ends by its values: it was left after {AGAIN} rounds"
 
 
 @contextlib.contextmanager
@@ -123,12 +125,18 @@ def both_ways(walk: Callable[[Ledger, Paths], None]) -> Ledger:
                 other.assume("value", "the other way", f"the model refuses it: {line(error)}")
             else:
                 other.gaps.append(f"what follows another way: it leads to {line(error)}")
+        for place in paths.endless():
+            other.gaps.append(f"{ENDLESS}: at {place}")
         ledger.take(other, calls=paths.walks <= NO)
     if not ended and first is not None:
         raise first
     if left := paths.open():
         more = f", and {len(left) - 1} more" if len(left) > 1 else ""
         ledger.gaps.append(f"a branch walked one way alone: at {paths.shown[left[0][0]]}{more}")
+    elif alone := next(paths.apart(), None):
+        ledger.gaps.append(f"answers not walked together: at {paths.shown[alone[-1][0]]}")
+    if paths.parts() > 1:
+        ledger.assume("value", "answers together", TOGETHER)
     return ledger
 
 
