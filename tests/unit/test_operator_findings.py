@@ -6,7 +6,7 @@ from typing import Any
 from mxenv.inventory import Inventory, Kernel, Phase, Use
 from mxenv.operator_coverage import Coverage, cover
 from mxenv.operator_decision import Class
-from mxenv.operator_findings import ASK, CODES, REMEDIES, WORST_FIRST, findings, shares
+from mxenv.operator_findings import ASK, CODES, ELSEWHERE, REMEDIES, WORST_FIRST, findings, shares
 from mxenv.operator_place import Basis, Known, Platform
 from mxenv.operator_table import Entry, Grade, How, Table
 from mxenv.verdict import Evidence, Finding, Outcome
@@ -92,6 +92,21 @@ def test_where_it_is_called_first_is_told() -> None:
     )
     (one,) = told(uses=(use("aten::no.default", module="layers.0"),)).values()
     assert one.found.endswith("first in layers.0")
+
+
+def test_no_phase_is_told_of_what_knows_none() -> None:
+    (one,) = told(uses=(use("aten::no.default", phase=Phase.FORWARD),)).values()
+    assert one.found == "no kernel for CUDA; 1 of 1 calls"
+
+
+def test_operators_of_another_runtime_are_unknown_for_one_reason_and_no_torch_is_asked() -> None:
+    (one,) = told("ai.onnx::Conv", "ai.onnx::Relu", reader="onnx").values()
+    assert (one.code, one.outcome) == ("MX615", Outcome.UNKNOWN)
+    assert one.found == (
+        "an operator of ONNX, which another runtime than torch runs; 2 of 2 operators, "
+        "2 of 2 calls: ai.onnx::Conv, ai.onnx::Relu"
+    )
+    assert one.remedy == ELSEWHERE
 
 
 def test_what_is_unknown_for_one_reason_is_told_together_where_nobody_was_asked() -> None:
