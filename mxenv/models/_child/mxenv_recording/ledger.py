@@ -8,6 +8,7 @@ import sys
 from typing import Any
 
 import torch
+from mxenv_formats import short
 
 MOST = 5
 """Samples that are kept of one operator, phase and formats."""
@@ -19,34 +20,6 @@ BROUGHT = re.compile(r"/transformers_modules/[^/]+/(?:[0-9a-f]{8,}/)?")
 """Where transformers puts the code that a model brings along."""
 LONGEST = 4000
 """Characters of a sample; what is longer is not kept."""
-NAMES = {
-    "f64": "float64",
-    "f32": "float32",
-    "f16": "float16",
-    "bf16": "bfloat16",
-    "f8_e4m3": "float8_e4m3fn",
-    "f8_e5m2": "float8_e5m2",
-    "f8_e4m3fnuz": "float8_e4m3fnuz",
-    "f8_e5m2fnuz": "float8_e5m2fnuz",
-    "f8_e8m0": "float8_e8m0fnu",
-    "i64": "int64",
-    "i32": "int32",
-    "i16": "int16",
-    "i8": "int8",
-    "u64": "uint64",
-    "u32": "uint32",
-    "u16": "uint16",
-    "u8": "uint8",
-    "c128": "complex128",
-    "c64": "complex64",
-    "c32": "complex32",
-}
-SHORT = {getattr(torch, name): short for short, name in NAMES.items() if hasattr(torch, name)}
-
-
-def short(dtype: torch.dtype) -> str:
-    """Return how a number format is written: ``bf16``."""
-    return SHORT.get(dtype) or str(dtype).replace("torch.", "")
 
 
 class Ledger:

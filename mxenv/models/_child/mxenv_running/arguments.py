@@ -11,34 +11,10 @@ import json
 from typing import Any
 
 import torch
+from mxenv_formats import DTYPES, short
 
 from mxenv_running import fitting, legal
 
-CALLED = {
-    "f64": "float64",
-    "f32": "float32",
-    "f16": "float16",
-    "bf16": "bfloat16",
-    "f8_e4m3": "float8_e4m3fn",
-    "f8_e5m2": "float8_e5m2",
-    "f8_e4m3fnuz": "float8_e4m3fnuz",
-    "f8_e5m2fnuz": "float8_e5m2fnuz",
-    "f8_e8m0": "float8_e8m0fnu",
-    "i64": "int64",
-    "i32": "int32",
-    "i16": "int16",
-    "i8": "int8",
-    "u64": "uint64",
-    "u32": "uint32",
-    "u16": "uint16",
-    "u8": "uint8",
-    "c128": "complex128",
-    "c64": "complex64",
-    "c32": "complex32",
-}
-"""What torch calls a format that an inventory names."""
-DTYPES = {name: getattr(torch, called) for name, called in CALLED.items() if hasattr(torch, called)}
-NAMES = {dtype: name for name, dtype in DTYPES.items()}
 FEW = 3
 """Tensors that are kept of each list, of operators that treat each by itself."""
 EACH = ("_foreach_", "_fused_")
@@ -138,11 +114,6 @@ def dtype_of(name: Any) -> Any:
     return found
 
 
-def name_of(dtype: Any) -> Any:
-    """Return what an inventory calls a format."""
-    return NAMES.get(dtype, str(dtype).replace("torch.", ""))
-
-
 def read(text: Any, operator: Any) -> Any:
     """Return the arguments, by place and by name, that a sample of an inventory tells of."""
     try:
@@ -218,7 +189,7 @@ def fill(overload: Any, args: Any, kwargs: Any, draw: Any) -> None:
         for held in tensors(value):
             values = legal.values(schema.name, name, held, named, generator)
             if values is None:
-                form = "{}[{}]".format(name_of(held.dtype), ", ".join(map(str, held.shape)))
+                form = "{}[{}]".format(short(held.dtype), ", ".join(map(str, held.shape)))
                 raise NotKnown(f"nobody knows which values of {name!r} ({form}) are legal")
             held.fill(values)
     fitting.together(schema.name, named, generator)

@@ -6,6 +6,7 @@ import time
 from typing import Any
 
 import torch
+from mxenv_formats import short
 
 from mxenv_running import arguments, calling, legal, meanings
 from mxenv_running.figures import Figures
@@ -117,7 +118,7 @@ class Trial:
         """Hold one result against the CPU's; the worst run counts."""
         each = []
         for result in results:
-            figures = Figures(arguments.name_of(low.dtype), low.numel())
+            figures = Figures(short(low.dtype), low.numel())
             figures.take(low, reference, result)
             each.append(figures)
         worst = max(each, key=Figures.badness)
@@ -129,7 +130,7 @@ class Trial:
     def _look(self, results: Any) -> None:
         """Count what is no number in results that there is nothing to compare with."""
         for n, one in enumerate(results):
-            figures = Figures(arguments.name_of(one.dtype), one.numel())
+            figures = Figures(short(one.dtype), one.numel())
             if calling.rounded(one) and not self.undefined:
                 figures.nan = int(torch.isnan(one).sum())
             self.figures[n] = figures
