@@ -51,7 +51,7 @@ UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u
 """A sign that breaks a line, moves a terminal, or cannot be written."""
 URL_USER = re.compile(r"://(?:[^/\s]*@|[^\s/@:]+:(?![0-9]+/)[^\s@\"'<>]+@(?:[^/\s]*@)?)")
 """Who logs in, and with what; a password with a slash in it as well, where there is no port."""
-AT_ONCE = 1 << 18
+AT_FIRST, AT_ONCE = 1 << 13, 1 << 18
 """Characters of many texts that are looked through at once."""
 
 
@@ -115,14 +115,17 @@ def _asked_cleanly(answers: Answers) -> Mapping[Question, Question]:
 
 
 def _portions(answers: Answers) -> Iterator[dict[Question, Given]]:
-    """Yield the answers, the shortest first, as many at once as are not too long to be joined."""
+    """Yield the answers, the shortest first, as many at once as are not too long to be joined.
+
+    Where time is short what was done of a portion is lost: the first ones are small.
+    """
     sizes = {question: _size(answer) for question, answer in answers.given.items()}
     part: dict[Question, Given] = {}
-    size = 0
+    size, most = 0, AT_FIRST
     for question in sorted(sizes, key=sizes.__getitem__):
-        if part and size + sizes[question] > AT_ONCE:
+        if part and size + sizes[question] > most:
             yield part
-            part, size = {}, 0
+            part, size, most = {}, 0, min(2 * most, AT_ONCE)
         part[question] = answers.given[question]
         size += sizes[question]
     yield part
