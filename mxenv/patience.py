@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from math import inf
 from typing import TYPE_CHECKING, TypeVar
 
@@ -36,10 +37,10 @@ class Patience:
 
     def each(self, items: Iterable[T]) -> Iterator[T]:
         """Yield ``items`` for as long as there is time."""
-        for number, item in enumerate(items):
-            if not number % STEP:
-                self.check()
-            yield item
+        found = iter(items)
+        while some := tuple(islice(found, STEP)):
+            self.check()
+            yield from some
 
     def share(self, part: float) -> Patience:
         """Return a patience that ends once this part of what is left is over."""

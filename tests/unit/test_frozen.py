@@ -122,8 +122,16 @@ def test_what_a_value_says_of_itself_stands() -> None:
         def __repr__(self) -> str:
             return "Secret"
 
+    @slotted
+    class Doubled:
+        number: int
+
+        def __init__(self, half: int) -> None:
+            self.number = 2 * half
+
     assert repr(Secret(text="x")) == "Secret"
     assert Secret(text="x") == Secret(text="x")
+    assert Doubled(half=2).number == 4
 
 
 @frozen(order=True)
