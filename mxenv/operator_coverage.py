@@ -112,5 +112,7 @@ def _of_use(use: Use, platform: Platform) -> Decision:
     if runs:
         rest = ", ".join(name for name in names if name not in runs)
         said = f"one of {', '.join(names)}, as the device chooses: not known to run is {rest}"
-        return Decision(found=Class.UNKNOWN, said=said)
+        known = f"Have one chosen that is known to run ({', '.join(runs)})"
+        remedy = f"{known}, or run all of them there: `mxenv ops MODEL --run`."
+        return Decision(found=Class.UNKNOWN, said=said, remedy=remedy)
     return max(each.values(), key=goodness)

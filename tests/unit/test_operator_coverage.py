@@ -182,6 +182,7 @@ def test_what_is_made_for_another_device_need_not_run(
     if found is Class.UNKNOWN:
         lacks = CPU_ONLY if key == "CPU" else FLASH
         assert one.decision.said.endswith(f"as the device chooses: not known to run is {lacks}")
+        assert one.decision.remedy.startswith(f"Have one chosen that is known to run ({MATH})")
 
 
 def test_where_nobody_was_asked_no_alternative_is_known_to_run() -> None:
