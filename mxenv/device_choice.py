@@ -212,6 +212,14 @@ _FIXED = (
         source="transformers/integrations/moe.py: grouped_mm_experts_forward",
     ),
     Choice(
+        id="products of groups of matrices",
+        alternatives=(
+            _way("_grouped_mm"),
+            Alternative(operators=("transformers::grouped_mm_fallback.default",)),
+        ),
+        source="transformers/integrations/moe.py: _can_use_grouped_mm",
+    ),
+    Choice(
         id="a tensor moved to where it may be already",
         alternatives=(
             _way("_to_copy", CARDS, telling=False),

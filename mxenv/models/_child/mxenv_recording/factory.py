@@ -12,10 +12,9 @@ from typing import Any
 
 import torch
 
+from mxenv_recording.places import PACKAGES
 from mxenv_recording.refusal import Missing, Refusal, line
 
-PACKAGES = "-packages" + os.sep
-"""Stands in the path of whatever was installed."""
 OTHERS = tuple(
     os.path.realpath(folder) + os.sep
     for folder in (sysconfig.get_paths()["stdlib"], Path(__file__).parent)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
-from typing import Any
+from typing import Any, Iterator
 
 import torch
 
-from mxenv_recording import packages, walks
+from mxenv_recording import card, packages, walks
+from mxenv_recording.asking import Making
 from mxenv_recording.ledger import Ledger, short
 from mxenv_recording.refusal import Missing, Refusal, line
 
@@ -39,13 +41,15 @@ def answer(asked: dict[str, Any], unknown: list[str]) -> dict[str, Any]:
 def _recorded(asked: dict[str, Any]) -> dict[str, Any]:
     from mxenv_recording.subjects import of_callable, of_config  # noqa: PLC0415 - by what is asked
 
-    subject = (of_callable if "callable" in asked else of_config)(asked)
+    with _making() as made:
+        subject = (of_callable if "callable" in asked else of_config)(asked)
     try:
         ledger = _walked(subject, asked, "meta")
     except (Missing, Refusal):
         raise
     except Exception as error:  # noqa: BLE001 - whatever a model's own code raises
         ledger = _on_values(subject, asked, error)
+    ledger.take(made)
     for kind, name, said in subject.notes:
         ledger.assume(kind, name, said)
     ledger.gaps += filter(None, (subject.leaves_out(), _compiled(subject.model)))
@@ -63,18 +67,34 @@ def _recorded(asked: dict[str, Any]) -> dict[str, Any]:
 
 def _walked(subject: Any, asked: dict[str, Any], device: str) -> Ledger:
     """Return what all walks did, on tensors of ``device``."""
-    if not asked["train"]:
-        made = subject.make(device, subject.dtype)
-        return walks.both_ways(walks.infer(made))
     ledger = Ledger()
+    if not asked["train"]:
+        ledger.take(walks.both_ways(walks.infer(_made(subject, device, subject.dtype, ledger))))
+        return ledger
     ways = asked.get("walks") or ["plain", "autocast"]
     if "plain" in ways:
-        ledger.take(walks.both_ways(walks.train(subject.make(device, subject.dtype))))
+        ledger.take(walks.both_ways(walks.train(_made(subject, device, subject.dtype, ledger))))
     if "autocast" in ways:
         lower = HALF if subject.dtype is torch.float32 else subject.dtype
-        made = subject.make(device, torch.float32)
+        made = _made(subject, device, torch.float32, ledger)
         ledger.take(walks.both_ways(walks.train(made, autocast=lower)))
     return ledger
+
+
+@contextlib.contextmanager
+def _making() -> Iterator[Ledger]:
+    """Give what is noted of a model while it is made."""
+    ledger = Ledger()
+    with card.told(Making(ledger)):
+        yield ledger
+
+
+def _made(subject: Any, device: str, dtype: Any, ledger: Ledger) -> Any:
+    """Return the model of a subject and what it is given; note in ``ledger`` what it asked."""
+    with _making() as noted:
+        made = subject.make(device, dtype)
+    ledger.take(noted)
+    return made
 
 
 def _on_values(subject: Any, asked: dict[str, Any], error: Exception) -> Ledger:

@@ -9,7 +9,8 @@ from typing import Any, Callable, Iterator
 
 import torch
 
-from mxenv_recording import inputs, launches
+from mxenv_recording import card, inputs, launches
+from mxenv_recording.asking import CARD, Asked
 from mxenv_recording.autocast import Autocast, Named
 from mxenv_recording.choices import Choices
 from mxenv_recording.guesses import Guesses
@@ -37,6 +38,7 @@ def recorded(ledger: Ledger, made: Any, paths: Paths) -> Iterator[None]:
         stack.enter_context(_listed(guesses))
         stack.enter_context(_lifted(ledger))
         stack.enter_context(_alone(ledger))
+        stack.enter_context(card.told(Asked(ledger, paths, made.device)))
         stack.enter_context(Recorder(ledger, places, guesses, choices))
         yield
 
@@ -113,14 +115,17 @@ def both_ways(walk: Callable[[Ledger, Paths], None]) -> Ledger:
     What a model's own code refuses ends a walk; any other error hides what would have followed.
     """
     ledger, paths, ended, first = Ledger(), Paths(), False, None
+    on_card, failed = False, ""
     while paths.walks == 0 or paths.onward():
         paths.begin()
         other = Ledger()
         try:
             walk(other, paths)
             ended = True
+            on_card = on_card or paths.taken.get(CARD, False)
         except Exception as error:  # noqa: BLE001 - whatever a model's own code raises
             first = first or error
+            failed = failed or (line(error) if paths.taken.get(CARD) else "")
             if refused(error, theirs):
                 other.assume("value", "the other way", f"the model refuses it: {line(error)}")
             else:
@@ -130,6 +135,10 @@ def both_ways(walk: Callable[[Ledger, Paths], None]) -> Ledger:
         ledger.take(other, calls=paths.walks <= NO)
     if not ended and first is not None:
         raise first
+    if failed and not on_card:
+        ledger.gaps.append(
+            f"what follows on a card: it leads to {failed}: asked at {paths.shown[CARD]}"
+        )
     if left := paths.open():
         more = f", and {len(left) - 1} more" if len(left) > 1 else ""
         ledger.gaps.append(f"a branch walked one way alone: at {paths.shown[left[0][0]]}{more}")
