@@ -108,8 +108,8 @@ KINDS: Mapping[str, Kind] = {
         alike="build",
     ),
     "cuda-in-string": Kind(
-        title="CUDA compiled at run time",
-        why="NVRTC or nvcc compiles it when it runs; through cu-bridge only where it is told to",
+        title="CUDA in a text",
+        why="it is compiled when it runs, or by a script: through cu-bridge only where told to",
         change=Change.EDIT,
     ),
     "operator-library": Kind(
@@ -145,7 +145,7 @@ KINDS: Mapping[str, Kind] = {
         change=Change.REWRITE,
     ),
     "python-kernel": Kind(
-        title="kernel in CuPy, Numba, PyCUDA or Warp",
+        title="kernel in CuPy, Numba, PyCUDA, Warp or CUDA Python",
         why="the library compiles for NVIDIA only, unless the vendor has a build of it",
         change=Change.REWRITE,
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import hashlib
 import os
 import re
@@ -9,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mxenv import cuda_text, python_text
+from mxenv import build_text, cuda_text, python_text
 from mxenv.errors import ModelError
 from mxenv.inventory import Hit, Inventory
 from mxenv.models import Reader, Request
@@ -29,8 +30,16 @@ LEFT_OUT = frozenset(
     {".git", ".hg", ".svn", ".tox", ".nox", ".venv", "venv", "node_modules", "__pycache__"}
 )
 """Folders that hold no source of the tree itself."""
-REQUIREMENTS = re.compile(r"(?:^|/)(?:requirements[\w.-]*\.txt|[\w.-]*constraints[\w.-]*\.txt)$")
-BUILDS = re.compile(r"(?:^|/)(?:CMakeLists\.txt|[^/]*\.cmake|Makefile|[^/]*\.mk|Dockerfile[^/]*)$")
+REQUIREMENTS = re.compile(
+    r"(?:^|/)(?:requirements[\w.-]*\.(?:txt|in)|[\w.-]*constraints[\w.-]*\.txt|setup\.cfg"
+    r"|(?:conda|environment|meta)[\w.-]*\.ya?ml)$"
+    r"|(?:^|/)requirements/[^/]+\.(?:txt|in)$"
+)
+PROJECT = re.compile(r"(?:^|/)pyproject\.toml$")
+BUILDS = re.compile(
+    r"(?:^|/)(?:CMakeLists\.txt|[^/]*\.(?:cmake|mk|sh|bash)|Makefile"
+    r"|(?:Docker|Container)file[^/]*|[^/]*\.(?:[Dd]ocker|[Cc]ontainer)file)$"
+)
 AREAS = (
     (
         "other platform",
@@ -139,9 +148,11 @@ def _scanner(name: str) -> Callable[[str], Iterator[Found]] | None:
     if suffix in cuda_text.SUFFIXES:
         return cuda_text.scan
     if BUILDS.search(name):
-        return python_text.scan_build
+        return build_text.scan_build
     if REQUIREMENTS.search(name):
-        return python_text.scan_requirements
+        return build_text.scan_requirements
+    if PROJECT.search(name):
+        return build_text.scan_project
     return None
 
 
@@ -160,7 +171,7 @@ def _look(path: Path, name: str, tree: _Tree) -> None:
     scan = _scanner(name)
     shown = name.encode(errors="replace").decode()
     try:
-        found = list(scan(content.decode(errors="replace"))) if scan else []
+        found = list(scan(_text(content))) if scan else []
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         tree.odd.append(shown)
         return
@@ -168,6 +179,13 @@ def _look(path: Path, name: str, tree: _Tree) -> None:
     tree.hits += [
         Hit(file=shown, line=line, kind=kind, name=said, area=area) for line, kind, said in found
     ]
+
+
+def _text(content: bytes) -> str:
+    """Return what a file says; the mark that some editors begin one with is no part of it."""
+    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return content.decode("utf-16", errors="replace")
+    return content.decode("utf-8-sig", errors="replace")
 
 
 def area_of(name: str) -> str:

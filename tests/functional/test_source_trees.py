@@ -32,20 +32,39 @@ def test_a_tree_is_read_with_files_lines_and_areas(tmp_path: Path) -> None:
         tests__test_k_DOT_py="import pynvml\n",
         setup_DOT_py="flags = ['-gencode']\n",
         requirements_DOT_txt="torch\ncupy-cuda12x\n",
+        requirements__cuda_DOT_in="cupy-cuda12x\n",
+        environment_DOT_yml="dependencies:\n  - pytorch-cuda=12.1\n",
+        pyproject_DOT_toml="[project]\ndependencies = ['torch==2.4.0+cu121']\n",
+        Dockerfile="FROM nvidia/cuda:12.1.0\n",
+        run_DOT_sh="nvidia-smi -L\n",
         CMakeLists_DOT_txt="set(F -arch=sm_80)\n",
     )
     assert [(h.file, h.line, h.kind, h.area) for h in found.hits] == [
         ("CMakeLists.txt", 1, "arch-flag", "main"),
+        ("Dockerfile", 1, "cuda-wheel", "main"),
         ("csrc/k.cu", 1, "cuda-kernel", "main"),
         ("csrc/k.cu", 1, "inline-ptx", "main"),
         ("csrc/rocm/k.cu", 1, "cuda-kernel", "other platform"),
+        ("environment.yml", 2, "cuda-wheel", "main"),
+        ("pyproject.toml", 2, "cuda-wheel", "main"),
         ("requirements.txt", 2, "cuda-wheel", "main"),
+        ("requirements/cuda.in", 1, "cuda-wheel", "main"),
+        ("run.sh", 1, "nvidia-tool", "main"),
         ("setup.py", 1, "arch-flag", "main"),
         ("tests/test_k.py", 1, "nvidia-tool", "test"),
         ("third_party/k.cuh", 1, "cuda-kernel", "vendored"),
     ]
     assert effort(places(found.hits))[Change.REWRITE] == 1
     assert (found.reader, found.name) == ("source", tmp_path.name)
+
+
+def test_a_file_may_begin_with_a_mark_of_its_encoding(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_bytes("import pynvml\r\n".encode("utf-8-sig"))
+    (tmp_path / "b.cu").write_bytes("\n__global__ void k() {}".encode("utf-16"))
+    (tmp_path / "c.py").write_bytes(b"x = '\xff'\nimport pynvml\n")
+    found = read(Request(target=str(tmp_path)))
+    assert [(h.file, h.line) for h in found.hits] == [("a.py", 1), ("b.cu", 2), ("c.py", 2)]
+    assert len(found.gaps) == 1
 
 
 def test_equal_trees_give_equal_inventories(tmp_path: Path) -> None:
@@ -140,13 +159,13 @@ def test_whose_code_a_path_is_in(name: str, area: str) -> None:
 
 
 class TestLabels:
-    """A hundred hits in public packages, each looked at by hand: is it what it is called?"""
+    """Hits in public packages, each looked at by hand: is it what it is called?"""
 
-    def test_they_are_a_hundred_of_many_packages_and_kinds(self) -> None:
-        assert len(LABELS) == 100
-        assert len({label["package"] for label in LABELS}) >= 5
-        assert len({label["kind"] for label in LABELS}) >= 15
+    def test_they_are_of_many_packages_and_nearly_all_kinds(self) -> None:
+        assert len(LABELS) == 140
+        assert len({label["package"] for label in LABELS}) >= 15
+        assert len({label["kind"] for label in LABELS}) >= 25
         assert {label["kind"] for label in LABELS} <= set(KINDS)
 
     def test_nearly_all_are_right(self) -> None:
-        assert sum(label["right"] for label in LABELS) >= 95
+        assert sum(label["right"] for label in LABELS) >= 0.95 * len(LABELS)

@@ -52,6 +52,20 @@ def kinds(text: str) -> set[str]:
         ("#if CUDA_VERSION > 11", "cuda-version-guard", "CUDA_VERSION"),
         ("TORCH_LIBRARY_FRAGMENT(mine, m) {}", "operator-library", "TORCH_LIBRARY_FRAGMENT"),
         ("PYBIND11_MODULE(mine, m) {}", "operator-library", "PYBIND11_MODULE"),
+        ("int lane = threadIdx.x & 31;", "warp-size", "threadIdx.x & 31"),
+        ("int warp = threadIdx.y >> 5;", "warp-size", "threadIdx.y >> 5"),
+        ('__asm volatile("nop;");', "inline-ptx", "__asm volatile"),
+        ("CUtensorMap map;", "tensor-core", "CUtensorMap"),
+        ("cublasLtMatmul(h);", "cuda-library", "cublasLtMatmul"),
+        ("ncclAllReduce(a, b);", "cuda-library", "ncclAllReduce"),
+        ("bool h = prop.major >= 9;", "capability", "prop.major"),
+        ("at::cuda::getDeviceProperties(0)->minor", "capability", "getDeviceProperties(0)->minor"),
+        ("nvrtcCompileProgram(p, 0, 0);", "cuda-in-string", "nvrtcCompileProgram"),
+        ('auto s = R"(__global__ void add(int* x) { })";', "cuda-in-string", "add"),
+        ('auto s = R"(__global__ MACRO; {})";', "cuda-in-string", ""),
+        ('getenv("NCCL_DEBUG");', "nccl-setting", "NCCL_DEBUG"),
+        ('system("nvidia-smi -L");', "nvidia-tool", "nvidia-smi"),
+        ('dlopen("libnvidia-ml.so.1", 1);', "nvidia-tool", "libnvidia-ml"),
         ("nvmlInit_v2();", "nvidia-tool", "nvmlInit_v2"),
         ("#include <nvml.h>", "nvidia-tool", "nvml.h"),
         ('  #  include "cutlass/cutlass.h"', "cutlass", "cutlass/cutlass.h"),
@@ -85,6 +99,10 @@ def test_what_a_port_has_to_look_at_is_found(text: str, kind: str, name: str) ->
         "//#include <cub/cub.cuh>",
         'm.def("run", &run);  // cuda',
         'PYBIND11(x); m.def("run", &run);',
+        'const char* s = "threadIdx.x & 31";',
+        'auto s = R"(__global__ cuda)";',
+        "int n = threadIdx.x / 320;",
+        "int NCCL_DEBUG = nvidia-smi;",
     ],
 )
 def test_what_only_looks_like_it_is_not(text: str) -> None:
@@ -93,6 +111,12 @@ def test_what_only_looks_like_it_is_not(text: str) -> None:
 
 def test_an_operator_without_a_text_for_a_name_is_none() -> None:
     assert "custom-operator" not in kinds("TORCH_LIBRARY(a, m) { m.def(schema); }")
+
+
+def test_what_pybind_is_told_beside_a_library_is_no_operator() -> None:
+    library = 'TORCH_LIBRARY(a, m) { m.def("norm(Tensor x)"); }\n'
+    text = f'{library}PYBIND11_MODULE(b, m) {{ m.def("run", &run); }}\n{library}'
+    assert [line for line, kind, _ in found(text) if kind == "custom-operator"] == [1, 3]
 
 
 def test_lines_are_those_of_the_file() -> None:
@@ -117,6 +141,11 @@ def test_a_digit_separator_is_no_quote() -> None:
             [5, 7],
         ),
         ("#else\n#endif\n__shfl(a); // USE_ROCM", [3]),
+        ("#if 0\n__shfl(a);\n#else\n__shfl(b);\n#endif\n__shfl(c);", [4, 6]),
+        ("#if (1)\n__shfl(a);\n#else\n__shfl(b);\n#endif", [2]),
+        ("#if 0 // never\n__shfl(a);", []),
+        ("/*\n#if 0\n*/\n__shfl(a);", [4]),
+        ('auto s = R"(\n#ifdef USE_ROCM\n)";\n__shfl(a);', [4]),
     ],
 )
 def test_what_another_platform_compiles_is_left_out(text: str, lines: list[int]) -> None:
@@ -133,3 +162,19 @@ def test_every_kind_is_known() -> None:
 def test_a_string_without_an_end_is_looked_at_once(quote: str, end: str) -> None:
     text = f"__global__ void k(int a) {{}}\n{quote}" + f"\\{quote}" * 300_000 + end
     assert [(line, kind) for line, kind, _ in found(text)] == [(1, "cuda-kernel")]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "asm" + " " * 2_000_000,
+        "cuda " + "prop" * 500_000,
+        "cuda " + "TORCH_LIBRARY" * 150_000,
+        "#if 0\n#endif\n" * 150_000 + "cuda",
+        "__global__ " * 40_000,
+        'R"(' * 600_000 + "__global__ {",
+    ],
+    ids=["spaces", "properties", "libraries", "conditions", "kernels", "strings"],
+)
+def test_what_repeats_without_end_is_looked_at_once(text: str) -> None:
+    assert found(text) in ([], [(1, "cuda-in-string", "")])

@@ -71,6 +71,25 @@ def found(text: str) -> set[tuple[str, str]]:
             *("triton-assembly", "mov"),
         ),
         ("import pynvml", "nvidia-tool", "pynvml"),
+        ("import ctypes\nctypes.CDLL('libnvidia-ml.so.1')", "nvidia-tool", "libnvidia-ml"),
+        ("from cuda.bindings import driver", "python-kernel", "cuda"),
+        ("import warp as wp", "python-kernel", "warp"),
+        ("from numba import cuda", "python-kernel", "numba.cuda"),
+        ("import numba.cuda", "python-kernel", "numba.cuda"),
+        ("from torch.cuda.amp import autocast", "torch-cuda", "torch.cuda.amp.autocast"),
+        ("import torch.cuda.nvtx as nvtx", "torch-cuda", "torch.cuda.nvtx"),
+        (
+            "import triton.language as tl\ntl.extra.cuda.globaltimer()",
+            *("triton-assembly", "globaltimer"),
+        ),
+        ("lib = L  # cuda\nlib.define('a::f(Tensor x) -> Tensor')", "custom-operator", "a::f"),
+        (
+            "import torch\n@torch.library.impl('a::f', 'CUDA')\ndef f(x): ...",
+            *("operator-library", "a::f"),
+        ),
+        ("async def f():  # cuda\n    g('NCCL_DEBUG')", "nccl-setting", "NCCL_DEBUG"),
+        ("r = ['torch==2.4.0+cu121']", "cuda-wheel", "torch==2.4.0+cu121"),
+        ("url = 'https://x.org/whl/cu121'", "cuda-wheel", "https://x.org/whl/cu121"),
         ("from pynvml import nvmlInit", "nvidia-tool", "pynvml"),
         ("import subprocess\nsubprocess.run(['nvidia-smi', '-L'])", "nvidia-tool", "nvidia-smi"),
         ("s = '/usr/bin/nvidia-smi'", "nvidia-tool", "nvidia-smi"),
@@ -132,23 +151,6 @@ def test_what_is_no_python_is_an_error(text: str) -> None:
         list(python_text.scan(text))
 
 
-def test_flags_of_a_build_are_found_outside_its_comments() -> None:
-    text = "# -gencode\nset(CMAKE_CUDA_ARCHITECTURES 80)\nFLAGS = -arch=sm_80\n"
-    text += "ENV TORCH_CUDA_ARCH_LIST=8.0"
-    assert list(python_text.scan_build(text)) == [
-        (2, "arch-flag", "set(CMAKE_CUDA_ARCHITECTURES 80)"),
-        (3, "arch-flag", "-arch="),
-        (4, "arch-flag", "ENV TORCH_CUDA_ARCH_LIST=8.0"),
-    ]
-
-
-def test_requirements_that_bring_cuda_are_found() -> None:
-    text = "torch\nnvidia-nccl-cu12>=2  # fast\ncupy-cuda12x\n# cupy-cuda11x\nonnxruntime-cu12 ; x"
-    assert [name for _, _, name in python_text.scan_requirements(text)] == [
-        *("nvidia-nccl-cu12>=2", "cupy-cuda12x", "onnxruntime-cu12 ; x"),
-    ]
-
-
 def test_every_kind_is_known() -> None:
     told = {
         *python_text.DECORATORS.values(),
@@ -166,6 +168,27 @@ def test_what_nobody_has_written_by_hand_is_not_parsed(text: str) -> None:
         list(python_text.scan(f"import triton\n{text}"))
 
 
+@pytest.mark.parametrize("part", ["1,", "-1+", "a.b(", "a\n", "a in "])
+def test_an_expression_of_more_parts_than_anybody_writes_is_not_parsed(part: str) -> None:
+    with pytest.raises(ValueError, match="nobody has written it by hand"):
+        list(python_text.scan(f"cuda = [{part * 250_001}"))
+
+
 def test_a_table_of_many_braces_is_parsed() -> None:
     table = "x = [" + "{}," * 20_001 + "]"
     assert found(f"import triton\n{table}") == found("import triton")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "names.define('torch.cuda')",
+        "names.define(cuda)",
+        "import triton.language as tl\ntl.extra.cuda",
+        "from .cuda import x",
+        "from numba import jit",
+        "x = {**cuda, 'a': None}",
+    ],
+)
+def test_what_only_sounds_like_it_is_nothing(text: str) -> None:
+    assert found(text) == set()

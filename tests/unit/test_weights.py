@@ -278,3 +278,11 @@ class TestReconciled:
         said = declared({"quantization_config": {"quant_method": "fp8"}})
         plain = (one("plain", "fp8", "fp8", 3),)
         assert reconciled(said, plain) == (plain, [])
+
+
+def test_modules_that_are_alike_are_counted_together() -> None:
+    modules = tensors(a__weight="BF16", a__bias="BF16", b__weight="BF16", b__bias="F32")
+    assert [(one.weights, one.tensors, one.bytes) for one in found(modules)] == [
+        ("bf16", 3, 30),
+        ("fp32", 1, 10),
+    ]
