@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
+import pytest
 from _comparison import differences, merged
 
 from mxenv import device_choice
@@ -91,3 +95,43 @@ def test_of_several_runs_the_most_calls_count() -> None:
     one = {"forward": {"aten::mm.default": {"f32 f32": 2}}}
     two = {"forward": {"aten::mm.default": {"f32 f32": 1, "bf16 bf16": 3}}}
     assert merged((one, two)) == {"forward": {"aten::mm.default": {"f32 f32": 2, "bf16 bf16": 3}}}
+
+
+class TestACombinationThatNoMaskGives:
+    """One operator is excused, where transformers' masks were asked, and nowhere else."""
+
+    NOT = "aten::bitwise_not.default"
+    SAID = Assumption(
+        kind="value",
+        subject="aten::_local_scalar_dense.default",
+        site="transformers/masking_utils.py:292",
+    )
+
+    def found(self, *assumed: Assumption, **differing: Any) -> Inventory:
+        use = Use(
+            operator=self.NOT,
+            phase=Phase.FORWARD,
+            dtypes=("bool",),
+            calls=1,
+            site="transformers/masking_utils.py:298",
+        )
+        uses = (replace(use, **differing),)
+        return Inventory(name="m", reader="test", source="sha256:0", uses=uses, assumptions=assumed)
+
+    def test_one_call_where_the_mask_was_guessed_is_no_difference(self) -> None:
+        assert told(self.found(self.SAID)) == []
+
+    @pytest.mark.parametrize(
+        "differing",
+        [{"site": "transformers/models/x.py:298"}, {"calls": 2}, {"dtypes": ("i64",)}],
+    )
+    def test_any_other_call_is_a_difference(self, differing: dict[str, Any]) -> None:
+        assert told(self.found(self.SAID, **differing))
+
+    def test_without_a_guess_at_the_mask_it_is_a_difference(self) -> None:
+        assert told(self.found())
+        assert told(self.found(replace(self.SAID, site="transformers/models/x.py:1")))
+
+    def test_what_really_ran_is_compared_as_all_else(self) -> None:
+        assert told(self.found(self.SAID), **{self.NOT: {"bool": 1}}) == []
+        assert told(self.found(self.SAID), **{self.NOT: {"bool": 2}})
