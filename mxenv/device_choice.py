@@ -220,6 +220,14 @@ _FIXED = (
         source="transformers/integrations/moe.py: _can_use_grouped_mm",
     ),
     Choice(
+        id="products of groups of matrices, backward",
+        alternatives=(
+            _way("_grouped_mm", telling=False),
+            Alternative(operators=("transformers::grouped_mm_fallback_backward.default",)),
+        ),
+        source="transformers/integrations/moe.py: _can_use_grouped_mm",
+    ),
+    Choice(
         id="a tensor moved to where it may be already",
         alternatives=(
             _way("_to_copy", CARDS, telling=False),
