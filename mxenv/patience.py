@@ -38,9 +38,11 @@ class Patience:
     def each(self, items: Iterable[T]) -> Iterator[T]:
         """Yield ``items`` for as long as there is time."""
         found = iter(items)
-        while some := tuple(islice(found, STEP)):
+        for item in found:
             self.check()
-            yield from some
+            yield item
+            # Not taken together first: what came before time was over, is not to be lost.
+            yield from islice(found, STEP - 1)
 
     def share(self, part: float) -> Patience:
         """Return a patience that ends once this part of what is left is over."""

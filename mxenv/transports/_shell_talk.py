@@ -146,7 +146,7 @@ class Talk:
         block = self._block = _Block(nonce)
         self._pump(lambda: block.finished)
         if not block.finished:
-            self.lost = self.lost or f"no answer within {seconds:.0f} s"
+            self.lost = self.lost or f"no answer within {seconds:.1f} s"
             raise Lost(self.lost)
         self._block = None
         said = [parts.get("", b"").decode(errors="replace") for parts in block.items]
