@@ -127,9 +127,12 @@ class Selector:
     def _look(self, snapshot: Snapshot) -> tuple[Seen, ...]:
         facts = snapshot.of(self.key.name)
         meant = [i for i in snapshot.instances(self.key.name) if self._means(i)]
-        if meant:
-            return tuple(self._best(snapshot, instance) for instance in meant)
         blind = [f for f in facts if isinstance(f.reading, Unreadable)]
+        if meant:
+            # A list that is not whole may hold others of which nothing is known.
+            more = [f for f in blind if self.key.instance and not f.instance]
+            rest = [Seen(label=f.label, name=EVERY, reading=f.reading, fact=f) for f in more[:1]]
+            return (*(self._best(snapshot, instance) for instance in meant), *rest)
         unread = [fact for fact in blind if not self._one_of_a_list(fact, facts)]
         reading: Reading = Unreadable("not asked")
         fact = None

@@ -91,8 +91,8 @@ def read(answers: Answers) -> Iterator[Fact]:
             unlisted += [fact.reading] if fact.instance.endswith(f"/{EVERY}") else []
         yield fact
     lasts = not disk.environments.keys() <= met
-    if lasts and (closed := _closed(answers)):
-        yield closed
+    if lasts:
+        yield from _closed(answers)
     yield from _unmet(answers, disk)
     yield from _masked(answers, disk)
     nothing = next(iter(unlisted), Absent()) if lasts else _nothing(answers)
@@ -190,18 +190,21 @@ def _debian(answers: Answers, series: str) -> Reading:
     return Observed(match[1].replace("~", "")) if match else Absent()
 
 
-def _closed(answers: Answers) -> Fact | None:
-    """Return the fact that there may be more environments than were found, if there may."""
+def _closed(answers: Answers) -> Iterator[Fact]:
+    """Yield that there may be more environments than were found, if there may."""
     answered = {asked.prefix: answers[asked.binaries] for asked in KNOWN if asked.prefix != USER}
     closed = {p: answer for p, answer in answered.items() if isinstance(answer, Unreadable)}
     if not closed:
-        return None
+        return
     reasons = ", ".join(sorted({answer.reason for answer in closed.values()}))
     reading = Unreadable(
         f"others may be below {', '.join(closed)} ({reasons})",
         passing=any(answer.passing for answer in closed.values()),
     )
-    return Fact(key="python.interpreter", reading=reading, source="*/bin/python3*")
+    # What could not be looked into may have none; what did not answer in time has some.
+    keys = ("python.interpreter", "python.series", "python.version", "python.site")
+    for key in keys if reading.passing else keys[:1]:
+        yield Fact(key=key, reading=reading, source="*/bin/python3*")
 
 
 def _nothing(answers: Answers) -> Reading:

@@ -25,12 +25,13 @@ _UNMAPPED_REASON = "MetaX Sysfs File Unaccessible"
 
 DRIVER = "metax.device.driver"
 DRIVERS = "/sys/bus/pci/devices/*/driver/module"
+STATE = "metax.device.state"
 PER_CARD = (
     "metax.device.model",
     "metax.device.pci_id",
     DRIVER,
     "metax.device.memory_mib",
-    "metax.device.state",
+    STATE,
     "metax.device.bios",
 )
 """What is said of every card, even if it is that nobody knows."""
@@ -51,7 +52,7 @@ TOLD_BY: Mapping[str, tuple[str, ...]] = {
     "metax.device.power_cap_w": (forms.POWER,),
     "metax.device.slice": (forms.JSON,),
     "metax.device.sriov": (forms.VBIOS,),
-    "metax.device.state": (forms.JSON, forms.LIST),
+    STATE: (forms.JSON, forms.LIST),
 }
 """By which forms a thing is told, beside the plain table."""
 
@@ -150,12 +151,12 @@ def _device(device: Device, source: str, place: Place) -> Iterator[Fact]:
     at = device.bdf
     state = _state(device.state, place)
     if state == Observed(NOT_MAPPED):
-        yield Fact(key="metax.device.state", instance=at, reading=state, source=source)
+        yield Fact(key=STATE, instance=at, reading=state, source=source)
         return
     readings = {
         "metax.device.model": device.model,
         "metax.device.memory_mib": device.memory_mib,
-        "metax.device.state": state,
+        STATE: state,
         "metax.device.bios": device.bios,
         "metax.device.ecc": device.ecc,
         "metax.device.persistence": device.persistence,
@@ -234,6 +235,10 @@ def _gaps(told: list[Fact], hearing: Hearing, place: Place) -> Iterator[Fact]:
         yield Fact(key=key, reading=_missing(key, place, hearing), source=hearing.smi)
     for key in LISTS:
         yield from _cut(key, hearing, told=key in keys)
+    for form, said in _telling(hearing, STATE):
+        if isinstance(said, Unreadable) and said.passing:
+            # Only one form lists those that are not mapped.
+            yield Fact(key=STATE, reading=said, source=hearing.source(form))
 
 
 def _missing(key: str, place: Place, hearing: Hearing) -> Reading:

@@ -27,6 +27,9 @@ def facts(hearing: Hearing, place: Place) -> Iterator[Fact]:
     for form, said in hearing.links.items():
         if isinstance(said, Topology):
             told += _links(said, addresses, hearing.source(form))
+        elif isinstance(said, Unreadable) and said.passing:
+            # Another form knows of cards only, or of network devices only.
+            told.append(Fact(key=LINK, reading=said, source=hearing.source(form)))
     yield from told
     keys = {fact.key for fact in told}
     for key in (LINK, NUMA, CPUS):

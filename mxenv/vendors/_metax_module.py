@@ -230,9 +230,11 @@ def _built(answers: Answers, place: Place) -> Iterator[Fact]:
     yield from built.values()
     kernel_answer = answers[KERNEL]
     running = kernel_answer.value.strip() if isinstance(kernel_answer, Found) else ""
+    blind = [answer for answer in given if isinstance(answer, Unreadable)]
+    for late in [one for one in blind if one.passing][:1] if running else ():
+        yield Fact(key=key, reading=late, source="/lib/modules/*")
     if running in built or (built and not running):
         return
-    blind = [answer for answer in given if isinstance(answer, Unreadable)]
     none: Reading = Absent() if place.container is False else ON_HOST
     reading = blind[0] if blind else none
     yield Fact(key=key, instance=running, reading=reading, source="/lib/modules/*")

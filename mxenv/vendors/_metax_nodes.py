@@ -34,6 +34,7 @@ def facts(answers: Answers, place: Place) -> Iterator[Fact]:
                 yield _node(HPCC.node, reading)
     yield from _control(answers, missing)
     present, owned = answers[DRI], answers[DRM]
+    yield from _rest(answers[NODES], present, owned, place.pci)
     if not (isinstance(present, Found) and isinstance(owned, Found)) or not place.pci:
         return
     paths = {path for path, _ in present.value}
@@ -55,6 +56,14 @@ def _control(answers: Answers, missing: Reading) -> Iterator[Fact]:
             yield _node(METAX.node, missing)
         case Unreadable() as unreadable:
             yield _node(METAX.node, unreadable)
+
+
+def _rest(*asked: object) -> Iterator[Fact]:
+    """Yield that there may be more nodes than were found, if an answer did not come in time."""
+    for blind in asked:
+        if isinstance(blind, Unreadable) and blind.passing:
+            yield Fact(key="metax.node", reading=blind, source=DRI.pattern)
+            return
 
 
 def _node(path: str, reading: Reading | None = None) -> Fact:

@@ -30,11 +30,12 @@ DRIVER = "nvidia.device.driver"
 NOT_MAPPED = "not mapped"
 COUNT = "nvidia.device.count"
 NEAR = ("nvidia.device.cpus", "nvidia.device.numa_node")
+STATE = "nvidia.device.state"
 PER_CARD = (
     "nvidia.device.model",
     "nvidia.device.pci_id",
     "nvidia.device.memory_mib",
-    "nvidia.device.state",
+    STATE,
     "nvidia.device.bios",
     "nvidia.device.ecc",
     "nvidia.device.power_cap_w",
@@ -147,7 +148,7 @@ def _from_bus(sources: Sources) -> Iterator[Fact]:
         unlisted = usable is not None and bdf not in usable
         if unlisted and isinstance(said, Output | NoDevice):
             state = _unlisted(sources.place)
-            yield Fact(key="nvidia.device.state", instance=bdf, reading=state, source=source)
+            yield Fact(key=STATE, instance=bdf, reading=state, source=source)
         if unlisted and sources.place.container is not False:
             continue
         pci_id: Reading = Observed(f"10de:{device}") if device else Unreadable("no id in sysfs")
@@ -244,8 +245,13 @@ def _gaps(told: Iterable[Fact], sources: Sources) -> Iterator[Fact]:
                 yield Fact(key=key, instance=at, reading=reading, source=source)
         if not addresses:
             yield Fact(key=key, reading=missing, source=source)
+    for silent in (said, sources.place.pci) if addresses else ():
+        if isinstance(silent, Unreadable) and silent.passing:
+            # Those that are on the bus, and that nobody can use here, are not among them.
+            yield Fact(key=STATE, reading=silent, source=source)
     for key in IF_ANY:
-        if not any(fact.key == key for fact in told):
+        # What the driver shows is not all of it.
+        if not isinstance(said, Output) or not any(fact.key == key for fact in told):
             listed = isinstance(said, Output) and said.slices
             gap = Absent() if listed else _untold(said) if addresses else missing
             yield Fact(key=key, reading=gap, source=source)

@@ -232,5 +232,7 @@ def _nodes(answers: Answers) -> Iterator[Fact]:
             readings = {CONTROL_NODE: Absent(), **readings}
         case Absent() | Unreadable() as unknown:
             readings = {CONTROL_NODE: unknown}
+            if isinstance(unknown, Unreadable) and unknown.passing:
+                yield Fact(key="nvidia.node", reading=unknown, source=NODES.pattern)
     for path, reading in readings.items():
         yield Fact(key="nvidia.node", instance=path, reading=reading, source=path)

@@ -291,7 +291,7 @@ def _tools(answers: Answers, listed: Mapping[str, str] | Absent | Unreadable) ->
             found.setdefault(name, (Observed(listed[part]), VERSION_JSON.path))
     for name, (reading, source) in sorted(found.items()):
         yield Fact(key=key, instance=name, reading=reading, source=source)
-    if not found:
-        blind = [said for said in managers(answers).values() if isinstance(said, Unreadable)]
-        nothing = blind[0] if blind else listed if isinstance(listed, Unreadable) else Absent()
-        yield Fact(key=key, reading=nothing, source=VERSION_JSON.path)
+    said = (*managers(answers).values(), listed)
+    blind = next((one for one in said if isinstance(one, Unreadable)), None)
+    if blind or not found:
+        yield Fact(key=key, reading=blind or Absent(), source=VERSION_JSON.path)

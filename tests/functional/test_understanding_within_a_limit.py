@@ -15,7 +15,7 @@ import _layouts
 import pytest
 
 from mxenv.api import nodes
-from mxenv.facts import Absent, Observed, Unreadable, View
+from mxenv.facts import Absent, Observed, Unreadable, View, observed
 from mxenv.patience import LATE, Late, Patience
 from mxenv.probe import snapshot
 from mxenv.question import Answers, Command, Completed, File, Found, Glob, Part
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 NOW = datetime(2026, 1, 7, tzinfo=UTC)
 RECORDINGS = Path(__file__).parents[1] / "recordings"
 NAMES = ("c500-8cards", "nvidia-a100-mig-container")
+EVERY_NODE = sorted(folder.name for folder in RECORDINGS.iterdir() if folder.is_dir())
 STEPS = 24
 """Moments at which time is over, of each node."""
 
@@ -120,6 +121,24 @@ def test_one_answer_that_did_not_come_in_time_makes_nothing_absent(name: str) ->
             and not any(isinstance(other.reading, Unreadable) for other in cut.of(fact.key))
         ]
     assert wrong == []
+
+
+@pytest.mark.parametrize("name", EVERY_NODE)
+def test_of_a_list_that_one_late_answer_cut_it_is_said_that_there_may_be_more(name: str) -> None:
+    answers = answered(name)
+    whole = understood(answers)
+    silent = []
+    for question in answers.given:
+        cut = understood(replace(answers, given={**answers.given, question: LATE}))
+        for key in {fact.key for fact, _ in observed(whole.facts)}:
+            read = {fact.instance for fact, _ in observed(whole.of(key))}
+            marks = [fact.instance for fact in cut.of(key) if isinstance(fact.reading, Unreadable)]
+            silent += [
+                (question, key, instance)
+                for instance in read - cut.instances(key).keys()
+                if not any(instance.startswith(mark.removesuffix("*")) for mark in marks)
+            ]
+    assert silent == []
 
 
 class Slow:

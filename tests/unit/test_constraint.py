@@ -266,3 +266,12 @@ def test_what_is_not_in_a_list_that_was_read_is_absent() -> None:
     listed = snapshot(fact("python.package[/e/torch]", "2.8.0"), fact("python.package[/e/a]", GONE))
     (check,) = Constraint.parse("python.package[vllm] absent", keys=KEYS).check(listed)
     assert check.outcome is GOOD
+
+
+def test_what_holds_of_all_that_were_read_may_not_hold_of_the_rest() -> None:
+    cut = snapshot(fact("metax.device.model[a]", "C500"), fact("metax.device.model", DARK))
+    constraint = Constraint.parse("metax.device.model == C500", keys=KEYS)
+    assert [check.outcome for check in constraint.check(cut)] == [GOOD, DUNNO]
+    assert constraint.best(cut) is GOOD
+    constraint = Constraint.parse("metax.device.model == C550", keys=KEYS)
+    assert constraint.best(cut) is DUNNO

@@ -141,3 +141,9 @@ class TestWhatIsKnown:
         node = snapshot(fact("metax.device.model[a]", "C500"), fact("metax.device.model[b]", DARK))
         labels = [seen.label for seen in parse("metax.device.model").seen(node)]
         assert labels == ["metax.device.model[a]", "metax.device.model[b]"]
+
+    def test_of_a_list_that_is_not_whole_there_may_be_others(self) -> None:
+        node = snapshot(fact("metax.device.model[a]", "C500"), fact("metax.device.model", DARK))
+        first, rest = parse("metax.device.model").seen(node)
+        assert first.reading == Observed("C500")
+        assert (rest.label, rest.reading) == ("metax.device.model", DARK)
