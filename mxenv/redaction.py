@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, assert_never
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, assert_never
 from mxenv import credential, excerpt, identity, named_secret
 from mxenv.credential import MASK
 from mxenv.facts import Absent, Unreadable
-from mxenv.patience import ENDLESS, LATE, Late
+from mxenv.patience import LATE, Late
 from mxenv.question import (
     Answers,
     Command,
@@ -86,47 +85,44 @@ def clean_answers(answers: Answers) -> Answers:
     """Return ``answers`` with every text in them cleaned, in the questions as well.
 
     So a probe that derives its second round from what it is told derives the cleaned questions,
-    and finds their answers, here as well as in a recording. An answer for which no time is left
-    is unreadable; those that say the most come last.
+    and finds their answers, here as well as in a recording. For what no time is left, it is not
+    among them, and whatever was asked besides is unreadable; what says the most comes last.
     """
-    patience = answers.patience
-    asked = _asked_cleanly(answers)
-    given: dict[Question, Given] = dict.fromkeys(asked.values(), LATE)
-    with suppress(Late):
+    given: dict[Question, Given] = {}
+    try:
         for some in _portions(answers):
-            texts = {question: _texts(answer) for question, answer in some.items()}
-            dirty = _dirty(chain.from_iterable(texts.values()), patience)
+            texts = {one: (*_asked(one), *_texts(answer)) for one, answer in some.items()}
+            dirty = _dirty(chain.from_iterable(texts.values()), answers.patience)
             for question, answer in some.items():
-                told = answer if dirty.keys().isdisjoint(texts[question]) else _given(answer, dirty)
-                given[asked[question]] = _excerpt(asked[question], told)
+                asked, told = question, answer
+                if not dirty.keys().isdisjoint(texts[question]):
+                    asked, told = _question(question, dirty), _given(answer, dirty)
+                if isinstance(told, Unreadable) and asked in given:
+                    continue  # of two with one name, what was read of the other is known
+                given[asked] = _excerpt(asked, told)
+    except Late:
+        return Answers(given, LATE)
     return Answers(given, answers.otherwise)
-
-
-def _asked_cleanly(answers: Answers) -> Mapping[Question, Question]:
-    """Return every question, and how it is kept; asking it took longer than that."""
-    texts = {question: _asked(question) for question in answers}
-    dirty = _dirty(chain.from_iterable(texts.values()), ENDLESS)
-    if not dirty:
-        return {question: question for question in texts}
-    return {
-        question: question if dirty.keys().isdisjoint(inside) else _question(question, dirty)
-        for question, inside in texts.items()
-    }
 
 
 def _portions(answers: Answers) -> Iterator[dict[Question, Given]]:
     """Yield the answers, the shortest first, as many at once as are not too long to be joined.
 
-    Where time is short what was done of a portion is lost: the first ones are small.
+    Where time is short what was done of a portion is lost: the first ones are small. What tells
+    nothing comes last: where it is not kept, nothing is lost.
     """
-    sizes = {question: _size(answer) for question, answer in answers.given.items()}
+    given = answers.given
+    sizes = {question: _size(answer) for question, answer in given.items()}
+    ordered = sorted(sizes, key=sizes.__getitem__)
+    silent = [question for question in ordered if isinstance(given[question], Unreadable)]
+    told = [question for question in ordered if not isinstance(given[question], Unreadable)]
     part: dict[Question, Given] = {}
     size, most = 0, AT_FIRST
-    for question in sorted(sizes, key=sizes.__getitem__):
+    for question in chain(told, silent):
         if part and size + sizes[question] > most:
             yield part
             part, size, most = {}, 0, min(2 * most, AT_ONCE)
-        part[question] = answers.given[question]
+        part[question] = given[question]
         size += sizes[question]
     yield part
 

@@ -16,7 +16,7 @@ from mxenv.addresses import ADDRESS, parts
 from mxenv.errors import HostUnreachable, SnapshotError, UsageError
 from mxenv.facts import Absent, Unreadable
 from mxenv.frozen import frozen
-from mxenv.patience import ENDLESS, Late, Patience
+from mxenv.patience import ENDLESS, LATE, Late, Patience
 from mxenv.probe import Probe, no_more, snapshot
 from mxenv.question import Answers, Command, Found, Option
 from mxenv.redaction import clean, clean_answers
@@ -140,22 +140,31 @@ def ask(host: Host, wanted: Wanted = USUAL) -> Answers:
     options = dict(host.options) if isinstance(host, Replayed) else {}
     options |= wanted.options
     questions = dict.fromkeys(chain.from_iterable(p.questions for p in probes()))
-    answers, patience = Answers(), _patience(host)
+    answers, kept, patience = Answers(), Answers(), _patience(host)
     for _ in range(ROUNDS):
-        answers |= host.gather([q for q in questions if not isinstance(q, Option)])
-        answers |= Answers({q: _option(q, options) for q in questions if isinstance(q, Option)})
-        answers = replace(answers, patience=_some(patience, SHARE))
+        fresh = host.gather([q for q in questions if not isinstance(q, Option)])
+        fresh |= Answers({q: _option(q, options) for q in questions if isinstance(q, Option)})
+        answers = replace(answers | fresh, patience=_some(patience, SHARE))
+        # Round by round: what the last one brings may be more than there is time for.
+        kept = _kept(kept, fresh, _some(patience, SHARE))
         try:
             further = [q for p in probes() if p.more is not no_more for q in _more(p, answers)]
         except Late:
-            answers = replace(answers, otherwise=NOT_IN_TIME)
+            kept = replace(kept, otherwise=NOT_IN_TIME)
             break
         questions = dict.fromkeys(q for q in further if q not in answers.given)
         if not questions:
             break
     if wanted.stop.is_set():
         raise HostUnreachable("nobody waits for it any more", context=clean(host.name))
-    return clean_answers(replace(answers, patience=_some(patience, SHARE)))
+    return kept
+
+
+def _kept(before: Answers, fresh: Answers, patience: Patience) -> Answers:
+    """Return the answers of all rounds so far, fit to be kept."""
+    cleaned = clean_answers(replace(fresh, patience=patience))
+    otherwise = LATE if cleaned.otherwise == LATE else before.otherwise
+    return replace(before | cleaned, otherwise=otherwise)
 
 
 def _patience(host: Host) -> Patience:

@@ -243,7 +243,21 @@ class TestTimeIsOver:
         cleaned = clean_answers(self.answers(Patience(lambda: next(looks))))
         assert cleaned[self.SHORT] == Found("ID=debian\n")
         assert cleaned[self.LONG] == LATE
-        assert cleaned[File("/other")] == NONE
+        assert cleaned[File("/other")] == LATE
+
+    def test_what_tells_nothing_comes_last(self) -> None:
+        looks = count(20, -1)
+        silent = {File(f"/nowhere/{number}"): NONE for number in range(20_000)}
+        told = {File(f"/a/{number}"): Found(f"token=secret{number}") for number in range(100)}
+        cleaned = clean_answers(Answers(silent | told, NONE, Patience(lambda: next(looks))))
+        assert {cleaned[one] for one in told} == {Found("token=***")}
+        assert cleaned[File("/nowhere/19999")] == LATE
+
+    def test_of_two_with_one_name_what_was_read_is_known(self) -> None:
+        homes = (File("/home/amy/x"), File("/home/bob/x"))
+        for told in homes:
+            cleaned = clean_answers(Answers({**dict.fromkeys(homes, NONE), told: Found("1")}))
+            assert list(cleaned.given.values()) == [Found("1")]
 
     def test_with_time_enough_everything_is_masked(self) -> None:
         cleaned = clean_answers(self.answers(ENDLESS))
