@@ -46,6 +46,10 @@ if TYPE_CHECKING:
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 REFUSED = Unreadable("not on the list of commands that only read")
+FEW = 500
+"""Things that one question may ask for without having to wait for others."""
+MANY = 4000
+"""Things that are asked for at once, if there are questions that ask for more than a few."""
 NOT_BINARY = "a shell does not read the tables of a binary file; ask on the node itself"
 
 
@@ -109,31 +113,46 @@ class ShellHost:
 
     def _look(self, questions: Iterable[Question], given: dict[Question, Given]) -> None:
         """Answer from what is known; ask for what is not, until nothing is missing."""
-        pending = list(questions)
-        ahead = pending
+        pending = dict.fromkeys(questions, 0)
+        ahead = list(pending)
         while pending:
             ahead = [
                 question for question in ahead if not foreseen(self.walker, self.tree, question)
             ]
             pending = self._tried(pending, given)
+            if self.tree.wanting > MANY and max(pending.values()) > FEW:
+                # What asks for little is answered first, then one of the others after the other:
+                # where time is short, most of them are known, and not the half of each.
+                self.tree.satisfied()
+                ahead = []
+                pending = self._tried(pending, given)
             if pending:
                 try:
                     self._ask()
                 except Lost:
                     # What came before the end is worth no less.
-                    self._tried(pending, given)
+                    self._tried(dict.fromkeys(pending, 0), given)
                     raise
 
-    def _tried(self, questions: Iterable[Question], given: dict[Question, Given]) -> list[Question]:
-        """Answer what can be answered from what is known; return the rest."""
-        later = []
-        for question in questions:
+    def _tried(
+        self, questions: Mapping[Question, int], given: dict[Question, Given]
+    ) -> dict[Question, int]:
+        """Answer what can be answered from what is known; return the rest.
+
+        Of each question it is known how much it asked for when it was last tried; one that asked
+        for much has to wait while enough is asked for.
+        """
+        later: dict[Question, int] = {}
+        for question in sorted(questions, key=questions.__getitem__):
+            if (asked := questions[question]) > FEW and self.tree.wanting > MANY:
+                later[question] = asked
+                continue
             before = self.tree.missed.times
             answer = self._answer(question)
             if self.tree.missed.times == before:
                 given[question] = answer
             else:
-                later.append(question)
+                later[question] = self.tree.missed.times - before
         return later
 
     def _ask(self) -> None:

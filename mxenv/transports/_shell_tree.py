@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import field
-from typing import TYPE_CHECKING, BinaryIO, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, Generic, TypeVar, cast
 
 from mxenv.facts import Unreadable
 from mxenv.frozen import frozen, slotted
@@ -12,7 +12,7 @@ from mxenv.question import Status
 from mxenv.transports._tree import Unanswered
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -130,14 +130,23 @@ class ShellTree:
         self.records.known.clear()
         self.spaces.known.clear()
 
+    @property
+    def wanting(self) -> int:
+        """How much is wanted."""
+        return sum(map(len, self._wanted()))
+
     def satisfied(self) -> None:
         """Want nothing any more."""
+        for wanted in self._wanted():
+            wanted.clear()
+
+    def _wanted(self) -> Iterator[dict[Any, None]]:
         for shelf in (self.entries, self.listings, self.digests, self.variables, self.spaces):
-            shelf.wanted.clear()
-        self.packages.wanted.clear()
-        self.records.wanted.clear()
+            yield shelf.wanted
+        yield self.packages.wanted
+        yield self.records.wanted
         for head in self.heads.values():
-            head.wanted.clear()
+            yield head.wanted
 
     def along(self, at: str, names: Iterable[str]) -> str:
         """Want everything on the way from ``at`` by ``names``, not step by step; return its end.

@@ -23,12 +23,14 @@ from mxenv.transports._disk import DiskTree
 from mxenv.transports._shell_looks import looks, prefix
 from mxenv.transports._shell_pipe import ProcessPipe
 from mxenv.transports._shell_script import PROGRAMS
-from mxenv.transports._shell_talk import Sections
+from mxenv.transports._shell_talk import Lost, Sections
 from mxenv.transports._shell_tree import ShellTree
 from mxenv.transports._tree import Unanswered, Walker
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
+
+    from mxenv.transports._shell_talk import Item
 
 SHELLS = {
     "dash": ["dash"],
@@ -398,6 +400,35 @@ def test_what_came_before_a_connection_broke_is_told_and_nothing_else(
     assert all(given.passing for given in told.values() if isinstance(given, Unreadable))
     if most >= 400_000:
         assert 0 < sum(question in known for question in files) < len(files)
+
+
+@pytest.mark.parametrize(("asks", "count"), [(4, 0), (9, 2), (14, 3)])
+def test_where_time_is_short_what_asks_for_little_is_known_and_then_one_after_the_other(
+    asks: int, count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for folder, size in (("a", 800), ("b", 600), ("z", 3)):
+        for number in range(size):
+            (tmp_path / folder / f"{number}.d").mkdir(parents=True)
+            (tmp_path / folder / f"{number}.d" / "f").write_text(f"{folder}{number}")
+    much = tuple(Glob(f"{tmp_path}/{folder}/*.d/f", Part.WHOLE, 64) for folder in "ab")
+    little = Glob(f"{tmp_path}/z/*.d/f", Part.WHOLE, 64)
+    monkeypatch.setattr(_shell, "MANY", 500)
+    with shell(SHELLS["dash"]) as host:
+        talked = host.talk.ask
+        left = iter(range(asks))
+
+        def ask(items: Sequence[Item], setup: str) -> Iterator[Sections | None]:
+            if next(left, None) is None:
+                raise Lost("time is over")
+            return talked(items, setup)
+
+        monkeypatch.setattr(type(host.talk), "ask", lambda _, items, setup: ask(items, setup))
+        answers = host.gather((*much, little))
+    walker = Walker(DiskTree())
+    ordered = (little, *reversed(much))
+    known = [one for one in ordered if isinstance(answers[one], Found)]
+    assert known == [*ordered[:count]]
+    assert all(answers[one] == walker.answer(one) for one in known)
 
 
 def test_what_a_login_makes_of_its_shell_changes_no_answer(argv: list[str], tmp_path: Path) -> None:
