@@ -140,9 +140,7 @@ def test_of_a_list_that_one_late_answer_cut_it_is_said_that_there_may_be_more(na
     assert silent == []
 
 
-def test_a_round_of_more_answers_than_can_be_masked_in_time_costs_no_earlier_one() -> (
-    None
-):
+def test_a_round_of_more_answers_than_can_be_masked_in_time_costs_no_earlier_one() -> None:
     answers = answered("c500-8cards")
     usual = understood(answers)
     host = Slow(crowded(answers, 0), 1.5)
