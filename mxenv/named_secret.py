@@ -87,14 +87,18 @@ LOOSE = frozenset(" \t\"'s")
 SIGN = re.compile(r"[:=\uff1a\uff1d]")
 """What every value stands behind: far rarer than the letters of which words are."""
 VALUE = re.compile(
-    r"s?[\"']?[ \t]*[:=\uff1a\uff1d](?!=)>?(?:[ \t]*|\s*(?=\"))"
-    r"(?:\"((?:[^\"\\\n]|\\.)+)\"|'((?:[^'\\\n]|\\.)+)'"
-    r"|\[([^\[\]\n]+)\]|[\"']{0,3}(?=([^\s\"',;}])))"
+    r"s?\\?[\"']?[ \t]*(?::=|[:=\uff1a\uff1d](?!=))>?(?:[ \t]*|\s*(?=\"))"
+    r"(?:\\\"([^\"\\\n]+)\\\"|\"((?:[^\"\\\n]|\\.)+)\"|'((?:[^'\\\n]|\\.)+)'"
+    r"|\[([^\[\]\n]+)\]|(?:(?:\"{3}|'{3})\s*|[\"']{0,3})(?=([^\s\"',;}])))"
 )
 """A quoted value goes to its other quote, spaces and all, and a list to its other bracket; ``==``
 compares, as in pip's lists. Of one without quotes only the first letter is told."""
-BARE = 4
+BARE = 5
 """Which group of it that is."""
+BLOCK = re.compile(r"s?[\"']?[ \t]*:[ \t]*(?:([>|])[-+0-9]{0,2}[ \t]*)?\r?\n")
+"""A value of YAML that begins on the next line; with a sign it is a text of several lines."""
+ITEM = re.compile(r"[ \t]*(?:- +)?[\"']?([^\s:\"']+)[\"']?[ \t]*\r?(?:\n|\Z)")
+"""A line that has one word, or one of a list."""
 REST = re.compile(r"[^\s\"',;}]+")
 LAST = 2
 """Letters that the shortest word has."""
@@ -134,6 +138,8 @@ def _values(text: str, lower: str) -> Iterator[tuple[int, int]]:
         end = sign.start()
         for stop in _loose(lower, end) if lower[end - 1 : end] in LOOSE else (end,):
             for word, form in ENDS.get(lower[max(stop - LAST, 0) : stop], ()):
+                if lower.endswith(word, 0, stop) and (block := BLOCK.match(text, stop)):
+                    yield from _lines(text, stop, block)
                 if lower.endswith(word, 0, stop) and (match := form.match(text, stop)):
                     start = stop - len(word)
                     if word in ALONE and start and _inside(lower[start - 1]):
@@ -144,6 +150,28 @@ def _values(text: str, lower: str) -> Iterator[tuple[int, int]]:
                             run = rest.end()
                         finish = run
                     yield begin, finish
+
+
+def _lines(text: str, at: int, block: re.Match[str]) -> Iterator[tuple[int, int]]:
+    """Yield what stands on the lines below a word, as far as they are further to the right."""
+    head = text[text.rfind("\n", 0, at) + 1 : at]
+    depth = len(head) - len(head.lstrip(" \t-"))
+    here = block.end()
+    while here < len(text):
+        end = text.find("\n", here) + 1 or len(text)
+        line = text[here:end]
+        right = len(line) - len(line.lstrip(" \t"))
+        listed = not block[1] and line[right:].startswith("- ")
+        if line.strip() and right <= depth and not listed:
+            return
+        if block[1]:
+            if line.strip():
+                yield here + right, here + len(line.rstrip())
+        elif item := ITEM.fullmatch(line):
+            yield here + item.start(1), here + item.end(1)
+        elif line.strip():
+            return
+        here = end
 
 
 def _inside(sign: str) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, assert_never
 
-from mxenv import credential, excerpt, identity, named_secret
+from mxenv import credential, excerpt, identity, named_secret, unsigned_secret
 from mxenv.credential import MASK
 from mxenv.facts import Absent, Unreadable
 from mxenv.patience import LATE, Late
@@ -78,7 +78,8 @@ def _cleaned(text: str, hints: Iterable[str] = credential.FORMS) -> str:
         text = URL_USER.sub(f"://{MASK}@", text)
     text = credential.masked(text, hints)
     text = identity.masked(text)
-    return named_secret.masked(text)
+    text = named_secret.masked(text)
+    return unsigned_secret.masked(text)
 
 
 def clean_answers(answers: Answers) -> Answers:
