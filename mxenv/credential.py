@@ -139,11 +139,23 @@ FORMS: dict[str, Form] = {
 }
 
 
+WITHIN = tuple(hint for hint in FORMS if " " not in hint and "/" not in hint)
+ACROSS = tuple(hint for hint in FORMS if " " in hint or "/" in hint)
+"""Those that stand in one word between slashes and spaces, and the others."""
+MANY = 1 << 19
+"""Characters of which the words are not told apart: that needs several times their memory."""
+
+
 def hints(texts: Iterable[str]) -> tuple[str, ...]:
-    """Return the letters of `FORMS` that are in any of ``texts``."""
+    """Return the letters of `FORMS` that are in any of ``texts``.
+
+    Thousands of paths have few words, so that each word is looked through once.
+    """
     found: set[str] = set()
     for text in texts:
-        found.update(hint for hint in FORMS if hint not in found and hint in text)
+        few = "\n".join({*text.replace("/", "\n").split()}) if len(text) < MANY else text
+        found.update(hint for hint in WITHIN if hint not in found and hint in few)
+        found.update(hint for hint in ACROSS if hint not in found and hint in text)
     return tuple(hint for hint in FORMS if hint in found)
 
 

@@ -117,7 +117,7 @@ LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
 
 def masked(text: str) -> str:
     """Return ``text`` with the value masked after every word of `WORDS`."""
-    if not SIGN.search(text):
+    if ":" not in text and "=" not in text and (text.isascii() or not SIGN.search(text)):
         return text
     lower = text.lower()
     if len(lower) != len(text):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from functools import cache
 
 from mxenv.credential import MASK
 
@@ -29,21 +28,20 @@ _OPTIONS = {
     "htpasswd": r"-\w*b\w*[ \t]+\S+[ \t]+\S+[ \t]+",
 }
 """Behind which option a program takes its password, by what is in the program's name."""
-_CELL = re.compile(
+_CELL = (
     rf"(?im)((?:^|[|│┃])[ \t]*[`*]*{_NAMED}[`*]*[ \t]*[|│┃][ \t]*)"
     r"(?![-: \t]+[|│┃]|[0-9]+(?:\.[0-9]+)+)[^\s|│┃][^|│┃\n]*"
 )
 """A cell of a table beside one that names it."""
-_VARIABLE = re.compile(rf"(?i)\b((?:ENV|setx|set[ \t]+-\w+)[ \t]+{_NAMED}[ \t]+)(?!=){_WORD}")
-_PAIR = re.compile(
+_VARIABLE = rf"(?i)\b((?:ENV|setx|set[ \t]+-\w+)[ \t]+{_NAMED}[ \t]+)(?!=){_WORD}"
+_PAIR = (
     rf"(name[\"']?[ \t]*:[ \t]*[\"']?(?i:{_NAMED})[\"']?\s*,?\s*"
     rf"[\"']?value[\"']?[ \t]*:[ \t]*[\"']?)[^\s\"',}}]+"
 )
 """``{"name": "DB_PASSWORD", "value": "x"}``, and the same in YAML."""
-_ELEMENT = re.compile(rf"(<name>(?i:{_NAMED})</name>\s*<value>)[^<]+")
-_ENCODED = re.compile(rf"(?i)((?:{_NAMES})%3D)[^\s&\"'%]+")
-_NAME = re.compile(_NAMES)
-_PROSE = re.compile(
+_ELEMENT = rf"(<name>(?i:{_NAMED})</name>\s*<value>)[^<]+"
+_ENCODED = rf"(?i)((?:{_NAMES})%3D)[^\s&\"'%]+"
+_PROSE = (
     r"([Pp]ass(?:word|phrase)|PASSWORD|密码|口令)((?:[ \t]+is)?[ \t]+)"
     rf"(?=\S*[0-9])(?=\S*[A-Za-z])(?!\S*[=:]){_WORD}"
 )
@@ -51,27 +49,29 @@ _PROSE = re.compile(
 
 
 def masked(text: str) -> str:
-    """Return ``text`` with every such secret masked; nearly no text has what makes one likely."""
+    """Return ``text`` with every such secret masked.
+
+    Nearly no text has what makes one likely: patterns are compiled for one that has.
+    """
     if " " not in text and "|" not in text and "<" not in text and "{" not in text:
-        return _ENCODED.sub(rf"\1{MASK}", text) if "%3" in text else text
+        return re.sub(_ENCODED, rf"\1{MASK}", text) if "%3" in text else text
     if " -" in text:
         for program in _OPTIONS:
             if program in text:
-                text = _option(program).sub(rf"\1{MASK}", text)
+                text = re.sub(_option(program), rf"\1{MASK}", text)
     if "ENV " in text or "setx " in text or "set -" in text:
-        text = _VARIABLE.sub(rf"\1{MASK}", text)
+        text = re.sub(_VARIABLE, rf"\1{MASK}", text)
     if "%3" in text:
-        text = _ENCODED.sub(rf"\1{MASK}", text)
+        text = re.sub(_ENCODED, rf"\1{MASK}", text)
     if "value" in text:
-        text = _PAIR.sub(rf"\1{MASK}", text)
-        text = _ELEMENT.sub(rf"\1{MASK}", text)
+        text = re.sub(_PAIR, rf"\1{MASK}", text)
+        text = re.sub(_ELEMENT, rf"\1{MASK}", text)
     if not text.isascii() or "assword" in text or "ASSWORD" in text or "assphrase" in text:
-        text = _PROSE.sub(rf"\1\2{MASK}", text)
-    if ("|" in text or "│" in text or "┃" in text) and _NAME.search(text.lower()):
-        text = _CELL.sub(rf"\1{MASK} ", text)
+        text = re.sub(_PROSE, rf"\1\2{MASK}", text)
+    if ("|" in text or "│" in text or "┃" in text) and re.search(_NAMES, text.lower()):
+        text = re.sub(_CELL, rf"\1{MASK} ", text)
     return text
 
 
-@cache
-def _option(program: str) -> re.Pattern[str]:
-    return re.compile(rf"({program}[\w-]*\b{_FAR} {_OPTIONS[program]})(?![*]){_WORD}")
+def _option(program: str) -> str:
+    return rf"({program}[\w-]*\b{_FAR} {_OPTIONS[program]})(?![*]){_WORD}"
