@@ -63,7 +63,7 @@ def masked(text: str) -> str:
         text = re.sub(_VARIABLE, rf"\1{MASK}", text)
     if "%3" in text:
         text = re.sub(_ENCODED, rf"\1{MASK}", text)
-    if "value" in text:
+    if "value" in text and "name" in text:
         text = re.sub(_PAIR, rf"\1{MASK}", text)
         text = re.sub(_ELEMENT, rf"\1{MASK}", text)
     if not text.isascii() or "assword" in text or "ASSWORD" in text or "assphrase" in text:
