@@ -11,11 +11,13 @@ name and version, from wherever pip is told to look; every label is then looked 
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import tarfile
 import tempfile
 import time
+import urllib.request
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -31,15 +33,22 @@ PRECISION = 0.95
 
 def unpacked(package: str, version: str, folder: Path) -> Path:
     """Download a source distribution, and unpack it; nothing of it is built or run."""
-    pip = (sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-build-isolation")
-    wanted = f"{package}=={version}"
+    pip = (sys.executable, "-m", "pip", "-vvv", "download", "--no-deps", "--no-build-isolation")
     # pip asks a source distribution for its metadata, which some can only tell on a CUDA machine;
-    # the file is there all the same.
-    subprocess.run([*pip, "--no-binary", ":all:", "-d", str(folder), wanted], check=False)
+    # by then it has said where the file is.
+    told = subprocess.run(
+        [*pip, "--no-binary", ":all:", "-d", str(folder), f"{package}=={version}"],
+        capture_output=True,
+        text=True,
+        check=False,
+    ).stdout
     stem = package.replace("-", "_")
-    (archive,) = [*folder.glob(f"{stem}-{version}.tar.gz"), *folder.glob(f"{package}-{version}.*")][
-        :1
-    ]
+    found = re.search(rf"Added {package}=={version} from (\S+?/[\w.-]+\.tar\.gz)", told)
+    if not found:
+        sys.exit(f"pip finds no source distribution of {package} {version}:\n{told[-2000:]}")
+    archive = folder / f"{stem}.tar.gz"
+    with urllib.request.urlopen(found[1]) as answer:  # noqa: S310 - pip found it there
+        archive.write_bytes(answer.read())
     with tarfile.open(archive) as tar:
         tar.extractall(folder / stem, filter="data")
     return next((folder / stem).iterdir())
