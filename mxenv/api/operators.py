@@ -56,6 +56,8 @@ MEMORY = ".device.memory_mib"
 SLICE = ".device.slice"
 OWN = "metax"
 """The vendor to whose cards code is ported."""
+DEVICE = re.compile(r"[a-z][a-z0-9_]*(?::[0-9]{1,3})?")
+"""A device as torch names it; ``meta`` is one on which nothing runs, which torch itself says."""
 OF_A_SLICE = re.compile(r"([0-9]+) MiB")
 
 
@@ -82,6 +84,8 @@ def inventory_of(
     request = replace(request or Request(target=target), target=target)
     if reader is None:
         reader = _best(target, request)
+    if request.record_on:
+        _check_device(request, known.get(reader or ""))
     if reader is not None:
         return known[reader].read(request)
     if Path(target).suffix == KEPT:
@@ -89,11 +93,22 @@ def inventory_of(
     raise UsageError("nobody here reads such a model", context=target, hint=_named(known))
 
 
+def _check_device(request: Request, reader: Reader | None) -> None:
+    if not DEVICE.fullmatch(request.record_on):
+        raise UsageError(
+            f"{request.record_on!r} is no device", hint="as torch has it: cuda, cuda:1"
+        )
+    if reader is None or not reader.runs:
+        hint = "--record-on is for a configuration, or module:callable"
+        raise UsageError("nothing of it can be run", context=request.target, hint=hint)
+
+
 def _best(target: str, request: Request) -> str | None:
     """Return the reader of ``target``: one that walks through it, if that can be or is asked."""
     able = [name for name, one in readers().items() if one.claims(target)]
     walking = [name for name in able if readers()[name].needs]
     told = request.python is not None or request.train or request.trust_remote_code
+    told = told or bool(request.record_on)
     for name in walking:
         if told or all(importlib.util.find_spec(module) for module in readers()[name].needs):
             return name

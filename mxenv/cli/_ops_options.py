@@ -41,6 +41,7 @@ class Reading:
     trust: bool
     """Whether code that a model brings along is run."""
     seconds: float
+    device: str
 
     def inventory(self, target: str) -> Inventory:
         """Return what the model at ``target`` asks for."""
@@ -53,6 +54,7 @@ class Reading:
             python=self.python,
             trust_remote_code=self.trust,
             seconds=self.seconds,
+            record_on=self.device,
         )
         return operators.inventory_of(target, self.reader, request=request)
 
@@ -116,6 +118,12 @@ def reading(function: Callable[..., None]) -> Callable[..., None]:
         "--trust-remote-code", is_flag=True, help="Run the code that a model brings along."
     )
     @click.option(
+        "--record-on",
+        metavar="DEVICE",
+        default="",
+        help="Run a small instance on this device (cuda, cpu), and see what that really calls.",
+    )
+    @click.option(
         "--seconds",
         metavar="N",
         type=click.FloatRange(min=0, min_open=True),
@@ -124,17 +132,23 @@ def reading(function: Callable[..., None]) -> Callable[..., None]:
         help="How long a model may take to walk through; with --run, each operator.",
     )
     @functools.wraps(function)
-    def call(
+    def call(  # noqa: PLR0913 - one for each option
         *rest: object,
         reader: str | None,
         train: bool,
         python: str | None,
         trust_remote_code: bool,
         seconds: float,
+        record_on: str,
         **others: object,
     ) -> None:
         way = Reading(
-            reader=reader, train=train, python=python, trust=trust_remote_code, seconds=seconds
+            reader=reader,
+            train=train,
+            python=python,
+            trust=trust_remote_code,
+            seconds=seconds,
+            device=record_on,
         )
         function(*rest, way=way, **others)
 

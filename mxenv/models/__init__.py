@@ -25,6 +25,13 @@ class Request:
     """Whether code that comes with the model may be run."""
     seconds: float = 120.0
     """How long a child process may take."""
+    record_on: str = ""
+    """The device on which a small instance is run, as torch calls it; empty: nothing is run."""
+
+    @property
+    def device(self) -> dict[str, str]:
+        """What a recorder is told of the device."""
+        return {"device": self.record_on} if self.record_on else {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,3 +45,5 @@ class Reader:
     """Return the inventory; raise `ModelError` for a target that is damaged or not known."""
     needs: tuple[str, ...] = ()
     """Modules without which it reads nothing, where the interpreter that it asks lacks them."""
+    runs: bool = False
+    """Whether it can run what it reads on a device."""

@@ -27,11 +27,14 @@ def inventory(  # noqa: PLR0913 - each is a part of an inventory
     source: str,
     formats: Iterable[Stored] = (),
     gaps: Iterable[str] = (),
+    device: str = "",
 ) -> Inventory:
     """Return the inventory that ``answer`` tells of; one that makes no sense raises `ModelError`.
 
-    What a device chooses stands with all of which it chooses one.
+    What a device chooses stands with all of which it chooses one, unless a card was the
+    ``device`` that it ran on, and has chosen.
     """
+    chosen = device.partition(":")[0] not in {"", "cpu"}
     told = {part: answer[part] for part in (*PARTS, *SAID) if answer.get(part)}
     text = json.dumps({"schema": SCHEMA, "name": name, "reader": reader, "source": source, **told})
     try:
@@ -41,7 +44,9 @@ def inventory(  # noqa: PLR0913 - each is a part of an inventory
         raise ModelError(error.message, context=error.context, hint=hint) from None
     return replace(
         read,
-        uses=tuple(replace(use, one_of=device_choice.one_of(use.operator)) for use in read.uses),
+        uses=read.uses
+        if chosen
+        else tuple(replace(use, one_of=device_choice.one_of(use.operator)) for use in read.uses),
         formats=tuple(formats),
         gaps=(*read.gaps, *gaps),
     )

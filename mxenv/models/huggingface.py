@@ -40,6 +40,7 @@ def read(request: Request) -> Inventory:
         "needs": ["transformers"],
         "train": request.train,
         "trust": request.trust_remote_code,
+        **request.device,
     }
     try:
         with tempfile.TemporaryDirectory(prefix="mxenv-") as kept:
@@ -58,6 +59,7 @@ def read(request: Request) -> Inventory:
         source=found.digest,
         formats=found.formats,
         gaps=(*found.gaps, *_gaps(found, request)),
+        device=request.record_on,
     )
 
 
@@ -75,4 +77,5 @@ READER = Reader(
     claims=claims,
     read=read,
     needs=NEEDS,
+    runs=True,
 )

@@ -37,9 +37,16 @@ def read(request: Request) -> Inventory:
         "path": [str(Path.cwd())],
         "train": request.train,
         "trust": request.trust_remote_code,
+        **request.device,
     }
     answer = run_child("record.py", asked, python=request.python, seconds=request.seconds)
-    return inventory(answer, name=request.target, reader="torch", source=str(answer["source"]))
+    return inventory(
+        answer,
+        name=request.target,
+        reader="torch",
+        source=str(answer["source"]),
+        device=request.record_on,
+    )
 
 
 READER = Reader(
@@ -47,4 +54,5 @@ READER = Reader(
     claims=claims,
     read=read,
     needs=("torch",),
+    runs=True,
 )

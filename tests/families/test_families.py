@@ -55,16 +55,20 @@ def real(torch_python: str) -> Iterator[Run]:
         asked.close()
 
 
-def recorded(name: str, python: str, *, train: bool) -> Inventory:
-    """Return what the recorder sees of a family, without any weights."""
+def recorded(name: str, python: str, *, train: bool, device: str = "") -> Inventory:
+    """Return what the recorder sees of a family, without any weights or as a device runs it."""
     asked: dict[str, Any] = {"train": train, "walks": ["plain"]}
     if name in CONFIGS:
         config = {"config": CONFIGS[name], "folder": str(HERE), "trust": False}
         asked |= {**config, "needs": ["transformers"]}
     else:
         asked |= {"callable": f"factories:{name}", "path": [str(HERE)]}
+    if device:
+        asked["device"] = device
     answer = run_child("record.py", asked, python=python, seconds=300)
-    return _recorded.inventory(answer, name=name, reader="test", source="sha256:0")
+    # As if it were a card: what it has chosen stands alone.
+    chose = "card" if device else ""
+    return _recorded.inventory(answer, name=name, reader="test", source="sha256:0", device=chose)
 
 
 def ran(name: str, inventory: Inventory, real: Run, *, train: bool) -> Calls:
@@ -86,3 +90,20 @@ def test_what_is_recorded_without_weights_is_what_really_runs(
     assert not inventory.gaps
     assert not [one for one in inventory.assumptions if one.kind == "size"]
     assert not differences(inventory, ran(name, inventory, real, train=train))
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("name", ["llama", "deepseek-v3", "bert", "convnext", "mamba", "encoder"])
+def test_what_is_recorded_on_a_device_is_what_that_device_does(
+    name: str, mode: str, real: Run, torch_python: str
+) -> None:
+    train = mode == "training"
+    inventory = recorded(name, torch_python, train=train, device="cpu")
+    job = {"inputs": dict(inventory.inputs), "dtype": inventory.dtype, "train": train}
+    job |= {"config": CONFIGS[name]} if name in CONFIGS else {"factory": name}
+    assert not any(use.one_of for use in inventory.uses)
+    assert not differences(inventory, real({**job, "padded": False}))
+    assert dict(inventory.tools)["device"] == "cpu"
+    assert [one.said for one in inventory.assumptions if one.kind == "size"] == [
+        "it ran on real tensors of cpu"
+    ]

@@ -202,12 +202,18 @@ def shrink(config: Any, *, narrow: bool) -> None:
     for part in (getattr(config, name, None) for name in PARTS):
         if part is not None:
             shrink(part, narrow=narrow)
-    for name in LAYERS:
-        _lower(config, name, 2)
+    depths = getattr(config, "depths", None)
+    if isinstance(depths, (list, tuple)):
+        # Its other numbers are those of the stages, of which none can be left out.
+        config.depths = [min(depth, 2) for depth in depths]
+    else:
+        for name in LAYERS:
+            _lower(config, name, 2)
     _lower(config, "vocab_size", 1024)
     kinds = getattr(config, "layer_types", None)
     if isinstance(kinds, list):
-        config.layer_types = kinds[:2]
+        with contextlib.suppress(AttributeError):  # some work it out themselves
+            config.layer_types = kinds[:2]
     if narrow:
         for name, factor in WIDTHS.items():
             value = getattr(config, name, None)

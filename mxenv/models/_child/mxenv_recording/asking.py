@@ -47,6 +47,8 @@ class Asked:
         self.device = torch.device(device).type
         self.guessing = self.device == "meta"
         """Whether there is no device that could tell."""
+        self.stands_in = self.device in {"meta", "cpu"}
+        """Whether it is not on the card that counts: what is answered need not be so there."""
 
     def __enter__(self) -> Asked:  # noqa: PYI034 - Python 3.8 has no Self
         _current.append(self)
@@ -97,7 +99,7 @@ class Asked:
 
     def missed(self) -> None:
         """Note that what was answered is so here, and need not be on a card."""
-        if not self.guessing and self.device != "cuda":
+        if not self.guessing and self.stands_in:
             self._gap(GAP)
 
     def note(self, subject: str) -> None:
@@ -118,12 +120,14 @@ class Asked:
 class Making(Asked):
     """Answers while a model is made, which is done one way alone: whatever it asks is a gap."""
 
-    def __init__(self, ledger: Any) -> None:
-        super().__init__(ledger, None, "meta")
+    def __init__(self, ledger: Any, device: str = "meta") -> None:
+        super().__init__(ledger, None, device)
         self.guessing = False
 
     def missed(self) -> None:
         """Note it, unless a library asks while it is imported, which says nothing of a model."""
+        if not self.stands_in:
+            return
         frame, asking, importing = sys._getframe(1), "", False
         while frame is not None:
             code = frame.f_code

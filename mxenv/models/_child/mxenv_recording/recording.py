@@ -8,13 +8,15 @@ from typing import Any, Iterator
 
 import torch
 
-from mxenv_recording import card, packages, walks
+from mxenv_recording import card, packages, real, walks
 from mxenv_recording.asking import Making
 from mxenv_recording.ledger import Ledger, short
 from mxenv_recording.refusal import Missing, Refusal, line
 
 LARGEST = 400_000_000
 """Weights of a small instance on real tensors."""
+ENOUGH = 50_000_000
+"""Weights of a model that runs on a device as it is."""
 SHOWN = 3
 """Names of parts that are told."""
 HALF = torch.bfloat16
@@ -41,14 +43,20 @@ def answer(asked: dict[str, Any], unknown: list[str]) -> dict[str, Any]:
 def _recorded(asked: dict[str, Any]) -> dict[str, Any]:
     from mxenv_recording.subjects import of_callable, of_config  # noqa: PLC0415 - by what is asked
 
-    with _making() as made:
+    device, tools = asked.get("device", "meta"), packages.tools(asked)
+    if "device" in asked:
+        tools["device"] = real.named(device)
+    with _making(device) as made:
         subject = (of_callable if "callable" in asked else of_config)(asked)
-    try:
-        ledger = _walked(subject, asked, "meta")
-    except (Missing, Refusal):
-        raise
-    except Exception as error:  # noqa: BLE001 - whatever a model's own code raises
-        ledger = _on_values(subject, asked, error)
+    if "device" in asked:
+        ledger = _on_device(subject, asked, device)
+    else:
+        try:
+            ledger = _walked(subject, asked, device)
+        except (Missing, Refusal):
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever a model's own code raises
+            ledger = _on_values(subject, asked, error)
     ledger.take(made)
     for kind, name, said in subject.notes:
         ledger.assume(kind, name, said)
@@ -58,7 +66,7 @@ def _recorded(asked: dict[str, Any]) -> dict[str, Any]:
         "architecture": subject.architecture,
         "dtype": short(subject.dtype),
         "mode": "training" if asked["train"] else "inference",
-        "tools": packages.tools(asked),
+        "tools": tools,
         "packages": packages.optional(subject.model),
         "source": subject.source,
         "name": subject.name,
@@ -82,16 +90,16 @@ def _walked(subject: Any, asked: dict[str, Any], device: str) -> Ledger:
 
 
 @contextlib.contextmanager
-def _making() -> Iterator[Ledger]:
+def _making(device: str) -> Iterator[Ledger]:
     """Give what is noted of a model while it is made."""
     ledger = Ledger()
-    with card.told(Making(ledger)):
+    with card.told(Making(ledger, device)):
         yield ledger
 
 
 def _made(subject: Any, device: str, dtype: Any, ledger: Ledger) -> Any:
     """Return the model of a subject and what it is given; note in ``ledger`` what it asked."""
-    with _making() as noted:
+    with _making(device) as noted:
         made = subject.make(device, dtype)
     ledger.take(noted)
     return made
@@ -115,6 +123,26 @@ def _on_values(subject: Any, asked: dict[str, Any], error: Exception) -> Ledger:
     if asked["train"]:
         ledger.gaps.append("autocast was not looked at: only tensors without values show it")
     said = f"a small instance ran on real tensors on the CPU, and the counts are its own: {why}"
+    ledger.assume("size", subject.architecture or subject.name, said)
+    return ledger
+
+
+def _on_device(subject: Any, asked: dict[str, Any], device: str) -> Ledger:
+    """Return what a small instance does on real tensors of a device, and as that device does it."""
+    try:
+        ledger = _walked(subject.small(LARGEST, enough=ENOUGH), asked, device)
+    except (Missing, Refusal):
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever a model's own code, or a device, raises
+        hint = "without --record-on a model is walked through on no device"
+        where = asked.get("callable", "")
+        raise Refusal(f"does not run on {device}: {line(error)}", hint=hint, where=where) from None
+    said = f"it ran on real tensors of {device}"
+    if subject.shrunk:
+        said = (
+            f"a small instance ran on real tensors of {device}: what is counted, and which kernel"
+        )
+        said += " was chosen, is its own"
     ledger.assume("size", subject.architecture or subject.name, said)
     return ledger
 

@@ -11,10 +11,13 @@ from mxenv_recording.refusal import Refusal
 
 
 class Made:
-    """A model and what it is given, on one device."""
+    """A model and what it is given, on one device; ``truly``: what that device does is wanted."""
 
-    def __init__(self, model: Any, args: Any, given: dict[str, Any], device: str) -> None:
+    def __init__(
+        self, model: Any, args: Any, given: dict[str, Any], device: str, *, truly: bool = False
+    ) -> None:
         self.model, self.args, self.given, self.device = model, args, given, device
+        self.truly = truly
 
     def __call__(self, given: dict[str, Any]) -> Any:
         """Return what the model returns."""
@@ -30,6 +33,8 @@ class OfConfig:
 
     source = ""
     name = ""
+    shrunk = False
+    """Whether it was made smaller than it is."""
 
     def __init__(self, asked: dict[str, Any]) -> None:
         self.asked = asked
@@ -62,17 +67,26 @@ class OfConfig:
             )
         if self.asked["train"]:
             first = inputs.labelled(self.model, first, device)
-        return Made(self.model, (), first, device)
+        return Made(self.model, (), first, device, truly="device" in self.asked)
 
-    def small(self, largest: int) -> OfConfig:
-        """Return a model of the same kind with few layers, narrow if it has to be."""
+    def small(self, largest: int, *, enough: int = 0) -> OfConfig:
+        """Return a model of the same kind with few layers, narrow if it has to be.
+
+        One that has no more than ``enough`` weights stays as it is.
+        """
         self.model = None
+        if enough and self._weights() <= enough:
+            return self
+        self.shrunk = True
         for narrow in (False, True):
             architectures.shrink(self.config, narrow=narrow)
-            weights = sum(one.numel() for one in self._model("meta", self.dtype).parameters())
+            weights = self._weights()
             if weights <= largest:
                 return self
         raise ValueError(f"a small instance would have {weights:,} weights")
+
+    def _weights(self) -> int:
+        return sum(one.numel() for one in self._model("meta", self.dtype).parameters())
 
     def leaves_out(self) -> str:
         """Return what of the model is not walked."""
@@ -82,6 +96,8 @@ class OfConfig:
 class OfCallable:
     """What a callable makes: a model, and what it is given."""
 
+    shrunk = False
+
     def __init__(self, asked: dict[str, Any]) -> None:
         self.asked = asked
         self.notes: list[tuple[str, str, str]] = []
@@ -89,7 +105,7 @@ class OfCallable:
         self.dtype = torch.float32
         self.architecture = self.source = ""
         self.name = str(asked["callable"])
-        made = self.make("meta", None)
+        made = self.make(asked.get("device", "meta"), None)
         self.dtype = next(
             (one.dtype for one in made.model.parameters() if one.is_floating_point()), self.dtype
         )
@@ -108,10 +124,11 @@ class OfCallable:
         args, given = torch.utils._pytree.tree_map_only(
             torch.Tensor, lambda one: _fit(one, device, dtype), (args, given)
         )
-        return Made(model, args, given, device)
+        return Made(model, args, given, device, truly="device" in self.asked)
 
-    def small(self, _largest: int) -> OfCallable:
+    def small(self, _largest: int, *, enough: int = 0) -> OfCallable:
         """Return what is made as it is: only its author can make it smaller."""
+        del enough
         return self
 
     def leaves_out(self) -> str:

@@ -28,13 +28,15 @@ ENDLESS = f"what a loop does that ends by its values: it was left after {AGAIN} 
 @contextlib.contextmanager
 def recorded(ledger: Ledger, made: Any, paths: Paths) -> Iterator[None]:
     """Write into ``ledger`` what is called while this lasts."""
-    guesses, choices = Guesses(ledger, paths, made.device), Choices(ledger)
+    guesses = Guesses(ledger, paths, made.device)
+    choices: Choices | None = None
     with contextlib.ExitStack() as stack:
         stack.enter_context(Named())
         places = ledger.places = stack.enter_context(Places(made.model))
         stack.callback(setattr, ledger, "places", None)
         stack.enter_context(launches.caught(ledger, places))
-        stack.enter_context(choices.made())
+        if not made.truly:
+            choices = stack.enter_context(Choices(ledger).made())
         stack.enter_context(_listed(guesses))
         stack.enter_context(_lifted(ledger))
         stack.enter_context(_alone(ledger))
@@ -212,8 +214,7 @@ def train(made: Any, *, autocast: torch.dtype | None = None) -> Callable[[Ledger
         told(ledger, "forward", made.named())
         optimiser = torch.optim.AdamW(model.parameters(), lr=RATE)
         with torch.enable_grad(), recorded(ledger, made, paths):
-            casting = Autocast(ledger, autocast) if autocast else contextlib.nullcontext()
-            with casting:
+            with _casting(made, ledger, autocast):
                 out = made(made.given)
                 loss = loss_of(out)
             ledger.phase = "backward"
@@ -224,6 +225,15 @@ def train(made: Any, *, autocast: torch.dtype | None = None) -> Callable[[Ledger
         ledger.assume("optimiser", "AdamW", "the optimiser that most training uses")
 
     return walk
+
+
+def _casting(made: Any, ledger: Ledger, dtype: torch.dtype | None) -> Any:
+    """Return what casts as autocast does: the device's own, or what stands for a card's."""
+    if dtype is None:
+        return contextlib.nullcontext()
+    if made.truly:
+        return torch.autocast(torch.device(made.device).type, dtype=dtype)
+    return Autocast(ledger, dtype)
 
 
 def loss_of(out: Any) -> Any:
