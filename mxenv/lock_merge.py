@@ -110,17 +110,23 @@ def _field(
         return one, other
     held = {} if base is None else lock_entries.of(base, name)
     mine, rest = lock_entries.of(ours, name), lock_entries.of(theirs, name)
-    found = []
+    found: dict[tuple[str, int], Ends] = {}
     for key in _order([*mine], [*rest]):
         entry = (held.get(key), mine.get(key), rest.get(key))
-        found.append(_entry(*entry))
-        if found[-1][0] != found[-1][1]:
+        found[key] = end = _entry(*entry)
+        if end[0] != end[1]:
             conflicts.append(_conflict(f"{name}.{key[0]}", *entry))
-    return tuple(_there(end for end, _ in found)), tuple(_there(end for _, end in found))
+    one, other = ({key: end[at] for key, end in found.items()} for at in (0, 1))
+    return _listed(one, [*mine], [*rest]), _listed(other, [*mine], [*rest])
 
 
-def _there(values: Iterator[object]) -> Iterator[object]:
-    return (value for value in values if value is not None)
+def _listed(
+    values: Mapping[tuple[str, int], object], *sides: list[tuple[str, int]]
+) -> tuple[object, ...]:
+    """Return what is there, in the order of a side that has the same: an image may be its own."""
+    there = [key for key, value in values.items() if value is not None]
+    alike = [side for side in sides if sorted(side) == sorted(there)]
+    return tuple(values[key] for key in min(alike, default=there))
 
 
 def _same(before: object, ours: object, theirs: object) -> object:

@@ -189,3 +189,23 @@ class TestDifferences:
     def test_two_locks_differ_exactly_if_something_can_be_named(self, a: Lock, b: Lock) -> None:
         assert (compare(a, b) == ()) == (a == b)
         assert len(compare(a, b)) == len(compare(b, a))
+
+
+def test_an_image_of_the_side_that_has_all_of_it_is_kept_in_whichever_order_the_lists_are() -> None:
+    plain = Lock(
+        name="demo",
+        inputs=DIGESTS[0],
+        base=Base(reference="r.example.com/a", digest=DIGESTS[0]),
+        accelerator="none",
+        target=TARGET,
+        packages=(),
+    )
+    first, second = waiver("MX105", 1), waiver("MX106", 1)
+    base = replace(plain, waivers=(second,))
+    ours = replace(
+        plain,
+        waivers=(second, first),
+        built=Built(config=DIGESTS[0], manifest=DIGESTS[1], layers=()),
+    )
+    theirs = replace(plain, waivers=(first, second))
+    assert merge(base, ours, theirs).lock == merge(base, theirs, ours).lock
